@@ -260,6 +260,7 @@ PHYSICS_INTS: tuple[str, ...]
 PHYSICS_LEFT: tuple[str, ...]
 PHYSICS_LEFT_PAIRS: int
 PHYSICS_MOST_SWEEPS: int
+PHYSICS_PGS_ROWS: int
 PHYSICS_SIZES: tuple[str, ...]
 
 class PhysicsShape(IntEnum):

@@ -9,6 +9,7 @@ class Model:
     def __init__(self, seed):
         self.rng = np.random.default_rng(seed)
         self.joints, self.made, self.places = [], 0, []
+        self.rubs = self.chance(0.4)
         options = self.options()
         trees = self.pick(1, 1, 1, 1, 2)
         bodies = "".join(self.tree(3 * k) for k in range(trees))
@@ -151,9 +152,13 @@ class Model:
             values["damping"] = self.number(0, 2)
         if self.chance(0.3):
             values["armature"] = self.number(0, 0.5)
-        if self.chance(0.03):
-            values["frictionloss"] = self.number(0, 0.5)
-        return f"<joint {self.attributes(values)} {self.curve('limit') if kind != 'ball' else ''}/>"
+        curve = self.curve("limit") if kind != "ball" else ""
+        return f"<joint {self.attributes(values)} {curve} {self.friction_loss()}/>"
+
+    def friction_loss(self):
+        if not self.rubs or self.chance(0.4):
+            return ""
+        return f'frictionloss="{self.pick(self.number(0, 0.5), self.number(0, 5))}" {self.curve("friction")}'
 
     def body(self, depth):
         geoms = "".join(self.geom() for _ in range(self.pick(1, 1, 1, 2)))
@@ -197,7 +202,7 @@ class Model:
             if self.chance(0.3):
                 reach = f"{self.number(-1, 0)} {self.number(0, 1)}"
                 values.update(limited="true", range=reach, margin=self.pick(0, 0.1))
-            tendons += f"<fixed {self.attributes(values)}>{parts}</fixed>"
+            tendons += f"<fixed {self.attributes(values)} {self.friction_loss()}>{parts}</fixed>"
             self.places.append(f'tendon="t{k}"')
         return f"<tendon>{tendons}</tendon>"
 

@@ -17,12 +17,58 @@ from batchenv.envs.mujoco.features import disabled, explicit
 MINVAL = 1e-15  # mjMINVAL
 _MINIMP, _MAXIMP = 0.0001, 0.9999  # of impedances
 _MINMU = 1e-5  # of friction
+_MIXED = -2
 
 
-def always(mujoco: Any, model: Any) -> bool:
-    """Whether the model has constraints wherever its bodies are."""
-    lasting = model.neq > 0 or np.any(model.dof_frictionloss != 0) or np.any(model.tendon_frictionloss != 0)
-    return bool(lasting) and not disabled(mujoco, model, "CONSTRAINT")
+def always(mujoco: Any, model: Any, solves: PhysicsSolver) -> bool:
+    """Whether the model has constraints wherever its bodies are, and csrc/engines/physics does not solve them."""
+    lasting = bool(_equalities(mujoco, model) or len(_frictions(mujoco, model)))
+    return lasting and solves is PhysicsSolver.NOTHING
+
+
+def _equalities(mujoco: Any, model: Any) -> bool:
+    return model.neq > 0 and not disabled(mujoco, model, "CONSTRAINT")
+
+
+def _frictions(mujoco: Any, model: Any) -> NDArray[np.intp]:
+    """friction_id of csrc/engines/physics/physics.h."""
+    if disabled(mujoco, model, "CONSTRAINT", "FRICTIONLOSS"):
+        return np.zeros(0, np.intp)
+    return np.flatnonzero(np.append(model.dof_frictionloss, model.tendon_frictionloss) > 0)
+
+
+class FrictionLoss:
+    """Friction loss of joints and tendons, as csrc/engines/physics/physics.h has it.
+
+    Attributes:
+        numbers: {name there: array with a number for each row}.
+        solvable: whether each row moves one tree of joints, with a solref that is known.
+    """
+
+    def __init__(self, mujoco: Any, model: Any):
+        rows = _frictions(mujoco, model)
+
+        def both(name: str) -> NDArray[Any]:
+            """Of degrees of freedom and of tendons."""
+            return np.concatenate([getattr(model, f"dof_{name}"), getattr(model, f"tendon_{name}")])[rows]
+
+        solref = np.concatenate([model.dof_solref, model.tendon_solref_fri])[rows]
+        solimp = np.concatenate([model.dof_solimp, model.tendon_solimp_fri])[rows]
+        curve, shape = curves(model, solref, solimp)
+        damping, least, most = curve[:, 1], curve[:, 2], curve[:, 3]
+        impedance = np.where(shape == PhysicsShape.FLAT, 0.5 * (least + most), least)  # where the position is 0
+        resistance = np.maximum(MINVAL, (1 - impedance) * both("invweight0") / impedance)
+        self.numbers = {
+            "friction_id": rows,
+            "friction_loss": both("frictionloss"),
+            "friction_R": resistance,
+            "friction_D": 1 / resistance,
+            "friction_damping": damping,
+        }
+        tendons = rows[rows >= model.nv] - model.nv
+        chains = [model.wrap_objid[model.tendon_adr[i] :][: model.tendon_num[i]] for i in tendons]
+        trees = [model.dof_treeid[model.jnt_dofadr[chain]] for chain in chains]
+        self.solvable = all(len(set(tree.tolist())) == 1 for tree in trees) and bool((shape != _MIXED).all())
 
 
 def solver(mujoco: Any, model: Any) -> PhysicsSolver:
@@ -39,12 +85,13 @@ def solver(mujoco: Any, model: Any) -> PhysicsSolver:
         and option.noslip_iterations == 0
         and (model.ntree == 1 or not disabled(mujoco, model, "ISLAND"))
         and not disabled(mujoco, model, "REFSAFE", "WARMSTART", "MIDPHASE")
-        and not always(mujoco, model)
+        and not _equalities(mujoco, model)
+        and FrictionLoss(mujoco, model).solvable
     )
     if known and int(option.solver) == int(mujoco.mjtSolver.mjSOL_NEWTON):
         return PhysicsSolver.NEWTON
     pgs = model.ntree == 1 and 0 < option.iterations <= PHYSICS_MOST_SWEEPS and since_3_17(mujoco)
-    pgs = pgs and int(option.solver) == int(mujoco.mjtSolver.mjSOL_PGS)
+    pgs = pgs and int(option.solver) == int(mujoco.mjtSolver.mjSOL_PGS) and not len(_frictions(mujoco, model))
     return PhysicsSolver.PGS if known and pgs else PhysicsSolver.NOTHING
 
 
@@ -55,7 +102,10 @@ def since_3_17(mujoco: Any) -> bool:
 def curves(
     model: Any, solref: NDArray[np.float64], solimp: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.int32]]:
-    """BE_CURVE numbers and the PhysicsShape of each row; -1: a shape that csrc/engines/physics does not have."""
+    """BE_CURVE numbers and the PhysicsShape of each row.
+
+    Less than 0: csrc/engines/physics does not have such a shape, or (_MIXED) MuJoCo has a warning.
+    """
     ref0, ref1 = solref.reshape(-1, 2).T.copy()
     mixed = (ref0 > 0) != (ref1 > 0)
     ref0 = np.where(ref0 > 0, np.maximum(ref0, 2 * model.opt.timestep), ref0)
@@ -69,7 +119,7 @@ def curves(
         below, above = 1 / middle, 1 / (1 - middle)
     flat = (least == most) | (width <= MINVAL)
     shape = np.select([flat, power == 1, power == 2], list(PhysicsShape), -1)
-    shape[mixed] = -1
+    shape[mixed] = _MIXED
     columns = [stiffness, damping, least, most, width, middle, below, above]
     return np.column_stack(columns), shape.astype(np.int32)
 
@@ -79,7 +129,7 @@ class Contacts:
 
     Attributes (a row per pair):
         own: int32, whether csrc/engines/physics finds and solves them: 0 or 1.
-        dim, shape: int32. margin, friction, curve: float64.
+        dim, rows (of each contact), shape: int32. margin, friction, curve: float64.
         tests: what decides about `own`, of what fields of a model may change: {names of these: bool}.
     """
 
@@ -101,6 +151,7 @@ class Contacts:
             np.maximum(model.geom_condim[first], model.geom_condim[second]),
             np.where(priority > 0, model.geom_condim[first], model.geom_condim[second]),
         ).astype(np.int32)
+        self.rows = np.maximum(1, 2 * self.dim - 2)
         self.margin = model.geom_margin[first] + model.geom_margin[second]
         gap = model.geom_gap[first] + model.geom_gap[second]
         one, two = model.geom_friction[first, 0], model.geom_friction[second, 0]

@@ -27,6 +27,8 @@ Lanes = Any  # library.Lanes; that module imports this one
 # Versions whose arithmetic is known. Between these two groups sums of quaternions changed, and RK4 of free joints.
 VERSIONS = (*((3, minor) for minor in range(11, 18)), (4, 0))
 
+_MOST_ROWS = 1000  # of constraints, for which groups have room
+
 # ---- the model, as csrc/engines/physics/physics.h has it
 
 
@@ -77,7 +79,7 @@ _MASSES = ("body_mass", "body_subtreemass")
 # Which numbers of _core.PHYSICS_INTS are derived from which fields that lanes may have of their own.
 _DERIVED = {
     "body_ipos or body_iquat": ("body_sameframe", "geom_sameframe", "site_sameframe"),
-    "dof_frictionloss": ("always",),
+    "dof_frictionloss": ("always", "friction_id"),
     "geom_solref or geom_solimp": ("pair_shape",),
 }
 
@@ -105,15 +107,24 @@ class Plan:
         limits = not disabled(mujoco, model, "CONSTRAINT", "LIMIT")
         known_limits = (joint_shapes >= 0)[model.jnt_limited != 0].all()
         solver = constraints.solver(mujoco, model) if known_limits else PhysicsSolver.NOTHING
+        friction = constraints.FrictionLoss(mujoco, model).numbers
+        if solver is PhysicsSolver.NOTHING:
+            friction = {name: numbers[:0] for name, numbers in friction.items()}
         pair_own = contacts.own * (solver is not PhysicsSolver.NOTHING)
+        candidates = np.array([_core.PHYSICS_CANDIDATES[kind] for kind in kinds], int)
+        num_rows = len(friction["friction_id"]) + 2 * model.jnt_limited.sum()
+        num_rows = min(_MOST_ROWS, num_rows + ((candidates * contacts.rows)[pair_own > 0]).sum())
         trees = np.append(np.flatnonzero(np.diff(model.dof_treeid, prepend=-1)), model.nv)
         own = {
             "num_pairs": len(found),
             "num_trees": len(trees) - 1,
             "tree_dofs": trees,
-            "num_candidates": sum(_core.PHYSICS_CANDIDATES[kind] for kind in kinds[pair_own > 0]),
+            "num_candidates": candidates[pair_own > 0].sum(),
+            "nf": len(friction["friction_id"]),
+            "num_rows": _core.PHYSICS_PGS_ROWS if solver is PhysicsSolver.PGS else num_rows,
+            **friction,
             "version": int(version[0]) * 1000 + int(version[1]),
-            "always": int(constraints.always(mujoco, model)),
+            "always": int(constraints.always(mujoco, model, solver)),
             "body_quat": _quats(mujoco, model),
             "damps": int(not disabled(mujoco, model, "EULERDAMP")),
             "jnt_limited": model.jnt_limited * limits,

@@ -24,15 +24,17 @@
     X(contact_frame, 9 * m->num_candidates)                                                                            \
     X(contact_row, m->num_candidates) /* the number of its first row */                                                \
     X(contact_jacobian, 3 * m->nv)                                                                                     \
-    X(row_tree, (int64_t)BE_MAX_ROWS) /* of each lane's rows: the number of the tree that they move */                 \
+    X(row_tree, m->num_rows) /* of each lane's rows: the number of the tree that they move */                          \
+    X(loss, m->nf)           /* of rows of friction loss: the most force, */                                           \
+    X(bound, m->nf)          /* and where it is reached */                                                             \
     X(row, m->nv)                                                                                                      \
-    X(J, (int64_t)BE_MAX_ROWS * m->nv)                                                                                 \
-    X(D, (int64_t)BE_MAX_ROWS)                                                                                         \
-    X(R, (int64_t)BE_MAX_ROWS)                                                                                         \
-    X(aref, (int64_t)BE_MAX_ROWS)                                                                                      \
-    X(efc_force, (int64_t)BE_MAX_ROWS)                                                                                 \
-    X(Y, be_physics_has_pgs(m) * (int64_t)BE_MAX_ROWS * m->nv) /* of mj_makeY */                                       \
-    X(solver, be_physics_has_pgs(m) ? BE_PHYSICS_PROBLEM : 9 * (int64_t)BE_MAX_ROWS + 5 * m->nv + 2 * m->nv * m->nv)
+    X(J, m->num_rows * m->nv)                                                                                          \
+    X(D, m->num_rows)                                                                                                  \
+    X(R, m->num_rows)                                                                                                  \
+    X(aref, m->num_rows)                                                                                               \
+    X(efc_force, m->num_rows)                                                                                          \
+    X(Y, be_physics_has_pgs(m) * m->num_rows * m->nv) /* of mj_makeY */                                                \
+    X(solver, be_physics_has_pgs(m) ? BE_PHYSICS_PROBLEM : 9 * m->num_rows + 5 * m->nv + 2 * m->nv * m->nv)
 
 enum { BE_PHYSICS_PROBLEM = 2900 }; /* numbers that one lane's solver takes: see pgs.c */
 static inline int be_physics_has_pgs(const be_physics_model *m) { return *m->solves == BE_SOLVES_PGS; }
@@ -83,8 +85,8 @@ BE_PHYSICS_STAGES(BE_PHYSICS_DECLARE)
 #define be_physics_collide BE_ISA_NAME(be_physics_collide)
 unsigned be_physics_collide(be_physics_group *g);
 
-/* Makes rows of limits and contacts for some lanes (mj_makeConstraint, mj_makeImpedance, mj_referenceConstraint): J, D,
- * R, aref, nefc. Lanes for which there is no room get a bit in `left`. */
+/* Makes rows of friction loss, limits and contacts for some lanes (mj_makeConstraint, mj_makeImpedance,
+ * mj_referenceConstraint): J, D, R, aref, nefc. Lanes for which there is no room get a bit in `left`. */
 #define be_physics_make_constraint BE_ISA_NAME(be_physics_make_constraint)
 void be_physics_make_constraint(be_physics_group *g, unsigned lanes);
 

@@ -10,7 +10,7 @@ const char *const be_physics_int_names[] = {BE_PHYSICS_INTS(NAME)};
 const char *const be_physics_float_names[] = {BE_PHYSICS_FLOATS(NAME)};
 const char *const be_physics_array_names[] = {BE_PHYSICS_ARRAYS(ARRAY_NAME)};
 const char *const be_physics_left_texts[] = {
-    [BE_LEFT_ALWAYS] = "because of friction loss or equalities",
+    [BE_LEFT_ALWAYS] = "because of equalities, or friction loss that is not solved here",
     [BE_LEFT_SOLVER] = "because of the model's solver, cones or flags",
     [BE_LEFT_PAIRS] = "because geoms came near each other whose contacts only MuJoCo finds",
     [BE_LEFT_TENDONS] = "because of a tendon's limit",
@@ -29,7 +29,7 @@ int64_t be_physics_array_size(const be_physics_model *m, int array) {
 /* ---- the order of PGS ---------------------------------------------------------------------------------- */
 
 /* In each solve MuJoCo shuffles its rows anew before each sweep, with numbers that are always the same. */
-static uint8_t visits[BE_MAX_SWEEPS * BE_MAX_ROWS * (BE_MAX_ROWS + 1) / 2];
+static uint8_t visits[BE_MAX_SWEEPS * BE_PGS_ROWS * (BE_PGS_ROWS + 1) / 2];
 static pthread_once_t visits_once = PTHREAD_ONCE_INIT;
 
 static uint8_t *visits_of(int count) { return visits + BE_MAX_SWEEPS * count * (count - 1) / 2; }
@@ -44,7 +44,7 @@ static uint32_t next_random(uint64_t *state) {
 }
 
 static void shuffle_visits(void) {
-    for (int count = 1; count <= BE_MAX_ROWS; count++) {
+    for (int count = 1; count <= BE_PGS_ROWS; count++) {
         uint8_t *order = visits_of(count);
         uint64_t state = 0;
         next_random(&state);

@@ -15,8 +15,12 @@
 
 /* ---- models ------------------------------------------------------------------------------------------ */
 
-/* Sizes of a model, by MuJoCo's names. Ours are num_trees (see tree_dofs), num_pairs (see pair_geoms) and
- * num_candidates: how many contacts there can be at most between the pairs of pair_own. */
+/* Sizes of a model, by MuJoCo's names. Ours are:
+ *   num_trees      see tree_dofs
+ *   num_pairs      see pair_geoms
+ *   num_candidates how many contacts there can be at most between the pairs of pair_own
+ *   nf             how many rows of friction loss each lane has: see friction_id
+ *   num_rows       lanes with more rows of constraints are left to the caller */
 #define BE_PHYSICS_SIZES(X)                                                                                            \
     X(nq)                                                                                                              \
     X(nv)                                                                                                              \
@@ -29,7 +33,9 @@
     X(nC)                                                                                                              \
     X(num_trees)                                                                                                       \
     X(num_pairs)                                                                                                       \
-    X(num_candidates)
+    X(num_candidates)                                                                                                  \
+    X(nf)                                                                                                              \
+    X(num_rows)
 
 /* Its whole numbers: MuJoCo's arrays, and settings from `opt`. Ours are:
  *   version     major * 1000 + minor: sums have another order from version to version
@@ -38,6 +44,7 @@
  *   solves      be_physics_solves: which solver there is here, for lanes whose constraints are all of known kinds
  *   jnt_shape   be_physics_shape of each joint's limit
  *   tendon_dofs the degrees of freedom of each (fixed) tendon, in increasing order, where wrap_objid has its joints
+ *   friction_id which degree of freedom, or nv + which tendon, each row of friction loss is of; tendons come last
  *   tree_dofs   where each tree of joints begins in the degrees of freedom, and their number at the end
  *   pair_geoms  two numbers for each pair of geoms that may ever touch, in the order in which MuJoCo looks at them
  *   pair_kind   be_physics_pair_kind
@@ -89,6 +96,7 @@
     X(solves)                                                                                                          \
     X(jnt_shape)                                                                                                       \
     X(tendon_dofs)                                                                                                     \
+    X(friction_id)                                                                                                     \
     X(tree_dofs)                                                                                                       \
     X(pair_geoms)                                                                                                      \
     X(pair_kind)                                                                                                       \
@@ -99,6 +107,7 @@
 /* Its other numbers. Those of lanes may differ. Ours are:
  *   jnt_curve      BE_CURVE numbers of each joint's limit
  *   tendon_coefs   how far each degree of freedom of tendon_dofs moves its tendon
+ *   friction_loss, friction_R, friction_D, friction_damping   of each row of friction loss: see make_constraint.c
  *   pair_reach     for each pair, how far apart the geoms' middles, and their axes, may be when a contact begins
  *   pair_margin, pair_friction, pair_curve   of contacts */
 #define BE_PHYSICS_FLOATS(X)                                                                                           \
@@ -147,6 +156,10 @@
     X(opt_impratio)                                                                                                    \
     X(opt_tolerance)                                                                                                   \
     X(opt_ls_tolerance)                                                                                                \
+    X(friction_loss)                                                                                                   \
+    X(friction_R)                                                                                                      \
+    X(friction_D)                                                                                                      \
+    X(friction_damping)                                                                                                \
     X(pair_reach)                                                                                                      \
     X(pair_margin)                                                                                                     \
     X(pair_friction)                                                                                                   \
@@ -177,7 +190,7 @@ typedef enum be_physics_shape { BE_FLAT, BE_LINEAR, BE_QUADRATIC } be_physics_sh
 enum { BE_STIFFNESS, BE_DAMPING, BE_LEAST, BE_MOST, BE_WIDTH, BE_MIDPOINT, BE_BELOW, BE_ABOVE, BE_CURVE };
 
 typedef enum be_physics_solves { BE_SOLVES_NOTHING, BE_SOLVES_NEWTON, BE_SOLVES_PGS } be_physics_solves;
-enum { BE_MAX_ROWS = 48 };    /* lanes with more rows of constraints are left to the caller */
+enum { BE_PGS_ROWS = 48 };    /* num_rows of models with BE_SOLVES_PGS */
 enum { BE_MAX_SWEEPS = 100 }; /* of PGS: no model with BE_SOLVES_PGS asks for more iterations */
 
 typedef enum be_physics_pair_kind {
@@ -291,7 +304,7 @@ enum {
     BE_LEFT_SOLVER,  /* it has a solver, or settings, that are not here */
     BE_LEFT_PAIRS,   /* geoms came near each other whose contacts are not found here */
     BE_LEFT_TENDONS, /* a tendon was at its limit */
-    BE_LEFT_ROWS,    /* there were more than BE_MAX_ROWS rows */
+    BE_LEFT_ROWS,    /* there were more than num_rows rows */
     BE_LEFT_PLACES,  /* contacts whose direction is not determined */
     BE_LEFT_HESSIAN, /* the solver's Hessian was singular */
     BE_LEFT_CAUSES
@@ -325,7 +338,7 @@ typedef struct be_physics_job {
     int rows[BE_PHYSICS_LANES], left[BE_PHYSICS_LANES][BE_LEFT_CAUSES];
 } be_physics_job;
 
-/* In which order PGS visits `count` rows in its sweep `sweep` (from 0): BE_MAX_ROWS rows and BE_MAX_SWEEPS at most. */
+/* In which order PGS visits `count` rows in its sweep `sweep` (from 0): BE_PGS_ROWS rows and BE_MAX_SWEEPS at most. */
 const uint8_t *be_physics_visits(int count, int sweep);
 
 typedef struct be_physics_isa {

@@ -61,7 +61,7 @@ void be_physics_constrain_lanes(be_physics_group *g) {
     const unsigned touching = m->num_candidates ? be_physics_collide(g) & g->present : 0;
     const unsigned misplaced = g->left & ~known;
     note(g, misplaced, BE_LEFT_PLACES);
-    const unsigned own = (limits | touching) & ~g->left;
+    const unsigned own = (m->nf ? g->present : limits | touching) & ~g->left;
     if (own) {
         be_physics_make_constraint(g, own);
         note(g, g->left & ~known & ~misplaced, BE_LEFT_ROWS);

@@ -1,5 +1,6 @@
-/* mj_makeConstraint, mj_makeImpedance and mj_referenceConstraint, for limits of joints and pyramidal contacts, of which
- * each moves one tree of joints. Lane i's rows are its own: row k of two lanes may be of different constraints. */
+/* mj_makeConstraint, mj_makeImpedance and mj_referenceConstraint, for friction loss, limits of joints and pyramidal
+ * contacts, of which each moves one tree of joints. After the rows of friction loss, lane i's rows are its own: row k
+ * of two lanes may be of different constraints. */
 #include <math.h>
 
 #include "engines/physics/group.h"
@@ -38,7 +39,8 @@ static int tree_of(const be_physics_model *m, int dof) {
  * others, which will be in these lanes later, multiply what is left of them by 0: such lanes are left out. */
 BE_INLINE void append(be_physics_group *g, unsigned here, const be_vd *row, int tree, be_vd R, const curve *c,
                       be_vd inside) {
-    const int64_t nv = g->m->nv;
+    const be_physics_model *m = g->m;
+    const int64_t nv = m->nv;
     const be_vd velocity = be_dot(row, g->qvel, nv);
     const be_vd D = 1 / R, aref = -c->damping * velocity - c->stiffness * c->impedance * inside;
     g->present &= ~(be_mask_bits(~(be_abs(aref) < HUGE_VAL)) & here); /* it has the row's NaN, or its infinity as NaN */
@@ -46,7 +48,7 @@ BE_INLINE void append(be_physics_group *g, unsigned here, const be_vd *row, int 
         const int k = (int)g->nefc[__builtin_ctz(left)];
         const be_vl mask = be_lanes_of(left) & (g->nefc == k);
         left &= ~be_mask_bits(mask);
-        if (k == BE_MAX_ROWS) {
+        if (k == m->num_rows) {
             g->left |= be_mask_bits(mask);
             continue;
         }
@@ -58,6 +60,29 @@ BE_INLINE void append(be_physics_group *g, unsigned here, const be_vd *row, int 
         g->R[k] = be_select(mask, R, g->R[k]);
         g->aref[k] = be_select(mask, aref, g->aref[k]);
     }
+}
+
+/* mj_instantiateFriction. R and D do not depend on the state: so they are among the model's numbers. */
+BE_INLINE void friction(be_physics_group *g, const int wide) {
+    const be_physics_model *m = g->m;
+    for (int k = 0; k < m->nf; k++) {
+        be_vd *row = g->J + k * m->nv, velocity;
+        const int dof = m->friction_id[k], tendon = dof - (int)m->nv;
+        if (tendon < 0) { /* its row is there since be_physics_isa.make */
+            velocity = be_set1(0) + g->qvel[dof];
+        } else {
+            for (int i = m->tendon_adr[tendon]; i < m->tendon_adr[tendon] + m->tendon_num[tendon]; i++) {
+                row[m->tendon_dofs[i]] = BE_K(tendon_coefs, i);
+            }
+            velocity = be_dot(row, g->qvel, m->nv);
+        }
+        g->R[k] = BE_K(friction_R, k);
+        g->D[k] = BE_K(friction_D, k);
+        g->loss[k] = BE_K(friction_loss, k);
+        g->bound[k] = g->R[k] * g->loss[k];
+        g->aref[k] = -BE_K(friction_damping, k) * velocity;
+    }
+    g->nefc += m->nf;
 }
 
 /* mj_instantiateLimit */
@@ -157,6 +182,7 @@ BE_INLINE void contact(be_physics_group *g, const int wide, unsigned here, int p
 
 BE_INLINE void make(be_physics_group *g, const int wide, unsigned lanes) {
     const be_physics_model *m = g->m;
+    friction(g, wide);
     limits(g, wide, lanes);
     for (int pair = 0, k = 0; pair < m->num_pairs; pair++) {
         if (!m->pair_own[pair]) continue;

@@ -46,13 +46,10 @@ static void warmstart(solver *s) {
     be_physics_group *g = s->g;
     be_vd warm = be_set1(0), smooth = be_set1(0);
     for (int k = 0; k < s->rows; k++) {
-        const be_vd D = g->D[k];
-        const be_vd b = be_dot(row_of(s, k), g->qacc_smooth, s->nv) - g->aref[k];
-        const be_vd w = be_dot(row_of(s, k), g->qacc_warmstart, s->nv) - g->aref[k];
-        warm = be_select(pushes(s, k, w), warm + 0.5 * D * w * w, warm);
-        smooth = be_select(pushes(s, k, b), smooth + 0.5 * D * b * b, smooth);
-        s->base[k] = b;
-        s->jar[k] = w;
+        s->base[k] = times_row(s, k, g->qacc_smooth) - g->aref[k];
+        s->jar[k] = times_row(s, k, g->qacc_warmstart) - g->aref[k];
+        smooth = add_cost(s, k, s->base[k], smooth);
+        warm = add_cost(s, k, s->jar[k], warm);
     }
     const be_vl cold = is_cold(s, warm, smooth);
     for (int i = 0; i < s->nv; i++) g->qacc[i] = be_select(cold, g->qacc_smooth[i], g->qacc_warmstart[i]);
@@ -60,17 +57,26 @@ static void warmstart(solver *s) {
     for (int k = 0; k < s->rows; k++) s->jar[k] = be_select(cold, s->base[k], s->jar[k]);
 }
 
-/* mj_constraintUpdate: which rows push, with what force, at what cost. */
+static void add_force(solver *s, int k, be_vd force) {
+    const int dof = only_dof(s, k);
+    const be_vd *row = row_of(s, k);
+    if (dof >= 0) {
+        s->qfrc_constraint[dof] += force;
+    } else {
+        for (int i = 0; i < s->nv; i++) s->qfrc_constraint[i] += row[i] * force;
+    }
+}
+
+/* mj_constraintUpdate: which rows are active, with what force, at what cost. */
 static void update_constraints(solver *s) {
     be_physics_group *g = s->g;
     be_vd cost = be_set1(0);
     be_zero(s->qfrc_constraint, s->nv);
     for (int k = 0; k < s->rows; k++) {
-        const be_vl active = s->active[k] = pushes(s, k, s->jar[k]);
-        if (!be_any(active)) continue;
-        const be_vd D = g->D[k], force = be_select(active, -D * s->jar[k], be_set1(0)), *row = row_of(s, k);
-        cost = be_select(active, cost + 0.5 * D * s->jar[k] * s->jar[k], cost);
-        for (int i = 0; i < s->nv; i++) s->qfrc_constraint[i] += row[i] * force;
+        s->active[k] = is_active(s, k, s->jar[k]);
+        if (!be_any(k < g->m->nf ? s->exists[k] : s->active[k])) continue;
+        cost = add_cost(s, k, s->jar[k], cost);
+        add_force(s, k, force_of(s, k));
     }
     s->cost = cost + gauss(s, s->qacc, be_set1(0));
 }
@@ -114,7 +120,12 @@ enum { TOGETHER = 4 }; /* rows: those of a contact */
 BE_INLINE void add_rows(be_vd *restrict H, int64_t nv, const be_vd *const *rows, const be_vd *D, const int count) {
     for (int64_t i = 0; i < nv; i++) {
         be_vd scale[TOGETHER], *to = H + i * nv;
-        for (int k = 0; k < count; k++) scale[k] = rows[k][i] * D[k];
+        be_vl any = none();
+        for (int k = 0; k < count; k++) {
+            scale[k] = rows[k][i] * D[k];
+            any |= scale[k] != 0;
+        }
+        if (!be_any(any)) continue; /* rows of contacts do not move most of the degrees of freedom */
         for (int64_t j = 0; j <= i; j++) {
             be_vd sum = to[j];
             for (int k = 0; k < count; k++) sum += rows[k][j] * scale[k];
@@ -135,8 +146,13 @@ static be_vl make_hessian(const solver *s, be_vd *restrict H) {
     int count = 0;
     for (int k = 0; k < s->rows; k++) {
         if (!be_any(s->active[k])) continue;
-        rows[count] = row_of(s, k);
+        const int dof = only_dof(s, k);
         D[count] = be_select(s->active[k], g->D[k], be_set1(0));
+        if (dof >= 0) {
+            H[dof * (nv + 1)] += D[count];
+            continue;
+        }
+        rows[count] = row_of(s, k);
         if (++count < TOGETHER) continue;
         add_rows(H, nv, rows, D, TOGETHER);
         count = 0;
@@ -199,8 +215,8 @@ static be_vl update_factor(solver *s, be_vd *restrict rows, const be_vl *plus, i
  * each its own: they wait for the one with most changes, and not for every row that changes anywhere. */
 static void update_hessian(solver *s, const be_vl *before, be_vl going) {
     const int nv = s->nv;
-    unsigned changed[BE_MAX_ROWS], waiting = 0;
-    be_vl lost = none(), plus[BE_MAX_ROWS];
+    unsigned changed[s->rows], waiting = 0;
+    be_vl lost = none(), plus[nv];
     for (int k = 0; k < s->rows; k++) waiting |= changed[k] = be_mask_bits((s->active[k] ^ before[k]) & going);
     while (waiting) {
         int count = 0;
@@ -242,7 +258,7 @@ static void set_search(solver *s, be_vl mask) {
 
 static void iterate(solver *s, be_vl going) {
     be_physics_group *g = s->g;
-    be_vl before[BE_MAX_ROWS];
+    be_vl before[s->rows];
     set_search(s, BE_ALL_LANES);
     for (int iteration = 0; iteration < *g->m->opt_iterations; iteration++) {
         mul_m(s, s->Mv, s->search);
@@ -258,6 +274,7 @@ static void iterate(solver *s, be_vl going) {
             before[k] = s->active[k];
         }
         update_constraints(s);
+        if (iteration == *g->m->opt_iterations - 1) return; /* what follows is for the next one */
         update_hessian(s, before, going);
         solve_newton_step(s);
         const be_vd improvement = s->scale * r.improvement, tolerance = s->tolerance;
@@ -285,11 +302,11 @@ static be_vl start(solver *s, be_vl lanes) {
 
 /* Divides the group's scratch memory. */
 static void lay_out(solver *s) {
-    const int64_t nv = s->g->m->nv;
+    const int64_t nv = s->g->m->nv, rows = s->g->m->num_rows;
     be_vd *next = s->g->solver, **const by_row[] = {&s->jar, &s->Jv, &s->quad0, &s->quad1, &s->quad2, &s->base};
     be_vl **const masks[] = {&s->all, &s->exists, &s->active};
-    for (int k = 0; k < 6; k++, next += BE_MAX_ROWS) *by_row[k] = next;
-    for (int k = 0; k < 3; k++, next += BE_MAX_ROWS) *masks[k] = (be_vl *)next;
+    for (int k = 0; k < 6; k++, next += rows) *by_row[k] = next;
+    for (int k = 0; k < 3; k++, next += rows) *masks[k] = (be_vl *)next;
     for (int k = 0; k < 5; k++, next += nv) s->by_dof[k] = next;
     s->L = next, s->H = next + nv * nv;
 }
@@ -311,7 +328,7 @@ static void solve(solver *s, int again) {
     if (be_any(here)) {
         if (again) {
             mul_m(s, s->Ma, s->qacc);
-            for (int k = 0; k < s->rows; k++) s->jar[k] = be_dot(row_of(s, k), s->qacc, s->nv) - s->g->aref[k];
+            for (int k = 0; k < s->rows; k++) s->jar[k] = times_row(s, k, s->qacc) - s->g->aref[k];
         }
         be_vd trace = be_set1(0);
         for (int i = s->first; i < s->first + s->nv; i++) {
@@ -321,8 +338,7 @@ static void solve(solver *s, int again) {
         const be_vl going = start(s, here);
         if (be_any(going)) iterate(s, going);
         for (int k = 0; k < s->rows; k++) {
-            const be_vd force = be_select(s->active[k], -s->g->D[k] * s->jar[k], be_set1(0));
-            s->g->efc_force[k] = be_select(s->exists[k], force, s->g->efc_force[k]);
+            s->g->efc_force[k] = be_select(s->exists[k], force_of(s, k), s->g->efc_force[k]);
         }
     }
     for (int i = 0; i < s->nv; i++) {

@@ -7,15 +7,15 @@
 
 typedef double four __attribute__((vector_size(32)));
 typedef int64_t four_bits __attribute__((vector_size(32)));
-enum { FOURS = BE_MAX_ROWS / 4 + 1 }; /* in a row: after the last four rows come up to three more, and zeros */
+enum { FOURS = BE_PGS_ROWS / 4 + 1 }; /* in a row: after the last four rows come up to three more, and zeros */
 
 /* One lane's problem. Arrays of rows have MuJoCo's names where it has them; those of fours end in zeros. */
 typedef struct problem {
     int lane, rows;
     int fours; /* fours of rows; after them comes one more in each array */
-    four AR[BE_MAX_ROWS * FOURS];
+    four AR[BE_PGS_ROWS * FOURS];
     four force[FOURS], previous[FOURS], momentum[FOURS];
-    double b[BE_MAX_ROWS], inverse[BE_MAX_ROWS], diagonal[BE_MAX_ROWS]; /* ARinv, and 1 / ARinv */
+    double b[BE_PGS_ROWS], inverse[BE_PGS_ROWS], diagonal[BE_PGS_ROWS]; /* ARinv, and 1 / ARinv */
     four improvement;                                                   /* four times the same */
     double tolerance, scale;
     const uint8_t *visits; /* the rows in the order of this sweep */
@@ -119,7 +119,7 @@ static void sweep(problem *const *problems, int count) {
 /* What problems are made of, for all lanes: by row. */
 typedef struct row_values {
     int count;
-    be_vd b[BE_MAX_ROWS], *force;
+    be_vd b[BE_PGS_ROWS], *force;
 } row_values;
 
 /* mj_solveM2: Y = J * M^(-1/2), for as many rows as one sum can be interleaved with others. */

@@ -11,12 +11,34 @@ BE_INLINE point choose(be_vl mask, point a, point b) {
                    be_select(mask, a.bend, b.bend)};
 }
 
+/* Adds to p what row k, of friction loss, costs more at p->at than where the line starts, and its derivatives. */
+static void evaluate_friction(const solver *s, point *p, int k) {
+    const be_vd loss = s->g->loss[k], least = -0.5 * s->g->bound[k], D = s->g->D[k];
+    const be_vd from = s->jar[k], Jv = s->Jv[k], x = from + p->at * Jv;
+    const sliding at_start = sliding_of(s, k, from), slides = sliding_of(s, k, x);
+    const be_vl active = is_active(s, k, x), stays_active = active & ~at_start.below & ~at_start.above;
+    be_vd change =
+        be_select(slides.below, loss * (least - x), be_select(slides.above, loss * (least + x), 0.5 * D * x * x));
+    change -= s->base[k];
+    change = be_select(stays_active, 0.5 * D * (x - from) * (x + from), change);
+    change = be_select(slides.below & at_start.below, loss * (from - x), change);
+    change = be_select(slides.above & at_start.above, loss * (x - from), change);
+    p->cost = be_select(s->exists[k], p->cost + change, p->cost);
+    p->slope = be_select(active, p->slope + D * x * Jv, p->slope);
+    p->slope = be_select(slides.below, p->slope + -loss * Jv, p->slope);
+    p->slope = be_select(slides.above, p->slope + loss * Jv, p->slope);
+    p->bend = be_select(active, p->bend + s->quad2[k], p->bend);
+}
+
 /* Evaluates p->at in lanes `mask`. */
 static void evaluate(solver *s, point *p, be_vl mask) {
     const be_vd at = p->at, zero = be_set1(0);
-    be_vd c0 = zero, c1 = s->line1, c2 = s->line2, cost = zero;
-    for (int k = 0; k < s->rows; k++) {
-        const be_vl active = pushes(s, k, s->jar[k] + at * s->Jv[k]);
+    const int nf = (int)s->g->m->nf;
+    point sum = {at, zero, zero, zero};
+    for (int k = 0; k < nf; k++) evaluate_friction(s, &sum, k);
+    be_vd c0 = zero, c1 = s->line1, c2 = s->line2, cost = sum.cost;
+    for (int k = nf; k < s->rows; k++) {
+        const be_vl active = is_active(s, k, s->jar[k] + at * s->Jv[k]);
         const be_vd at_start = s->base[k]; /* the row's cost where the line starts */
         c0 = be_select(active, c0 + (s->quad0[k] - at_start), c0);
         c1 = be_select(active, c1 + s->quad1[k], c1);
@@ -24,8 +46,8 @@ static void evaluate(solver *s, point *p, be_vl mask) {
         cost = be_select(s->exists[k] & ~active, cost - at_start, cost);
     }
     cost += at * at * c2 + at * c1 + c0;
-    const be_vd slope = zero + (2 * at * c2 + c1);
-    be_vd bend = zero + 2 * c2;
+    const be_vd slope = sum.slope + (2 * at * c2 + c1);
+    be_vd bend = sum.bend + 2 * c2;
     bend = be_select(bend <= 0, be_set1(BE_MINVAL), bend);
     p->cost = be_select(mask, cost, p->cost);
     p->slope = be_select(mask, slope, p->slope);
@@ -107,7 +129,16 @@ result be_physics_search_line(solver *s, be_vl going) {
     s->evaluations = zero;
     s->line1 = be_dot(s->search, s->Ma, s->nv) - be_dot(s->qfrc_smooth, s->search, s->nv);
     s->line2 = 0.5 * be_dot(s->search, s->Mv, s->nv);
-    for (int k = 0; k < s->rows; k++) {
+    const int nf = (int)g->m->nf;
+    for (int k = 0; k < nf; k++) {
+        const be_vd from = s->jar[k], loss = g->loss[k], least = -0.5 * g->bound[k];
+        const sliding slides = sliding_of(s, k, from);
+        s->Jv[k] = times_row(s, k, s->search);
+        s->quad2[k] = g->D[k] * s->Jv[k] * s->Jv[k];
+        s->base[k] = be_select(slides.below, loss * (least - from),
+                               be_select(slides.above, loss * (least + from), 0.5 * g->D[k] * from * from));
+    }
+    for (int k = nf; k < s->rows; k++) {
         const be_vd D = g->D[k], pull = D * s->jar[k], Jv = be_dot(row_of(s, k), s->search, s->nv);
         s->Jv[k] = Jv;
         s->quad0[k] = s->jar[k] * pull * 0.5;

@@ -1,0 +1,112 @@
+"""Rows of constraints that lanes solve together, and how many there may be: the same bits as mj_step's."""
+
+import numpy as np
+import pytest
+
+import batchenv
+from batchenv import _core
+from helpers.mujoco import mujoco
+from helpers.together import LANES, TOP, Both, always_alone, assert_like_mj_step, how, xml
+
+pytestmark = pytest.mark.skipif(always_alone(), reason="this MuJoCo or CPU always takes mj_step")
+ISAS = pytest.mark.parametrize("isa", _core.supported_isas())
+
+FRICTION = 'frictionloss="{}" solreffriction="{}" solimpfriction="{}"'
+ROUGH = FRICTION.format(0.3, "0.02 1", "0.9 0.95 0.001 0.5 2")
+DIRECT = FRICTION.format(2.0, "-20 -3", "0.4 0.4 0 0.5 1")
+# Two trees of joints, one of them with a tendon, on the ground and at limits.
+RUBBING = f"""
+<body pos="0 0 .3"><joint name="x" type="slide" axis="1 0 0" {ROUGH}/><joint name="z" type="slide" axis="0 0 1"/>
+  <geom size=".1"/><body pos=".2 0 0"><joint name="a" axis="0 1 0" limited="true" range="-.3 .5" {DIRECT}/>
+  <geom type="capsule" fromto="0 0 0 .3 0 0" size=".04"/><body pos=".3 0 0"><joint name="b" type="ball" {ROUGH}/>
+  <geom type="capsule" fromto="0 0 0 .2 0 -.1" size=".03"/></body></body></body>
+<body pos="2 0 .2"><freejoint/><geom size=".1"/><body pos="0 .1 .1"><joint name="c" axis="1 0 0" {ROUGH}/>
+  <geom type="capsule" fromto="0 0 0 0 .3 0" size=".05"/></body></body>"""
+TENDON = f'<tendon><fixed name="t" {ROUGH}><joint joint="x" coef=".5"/><joint joint="a" coef="-2"/></fixed></tendon>'
+MOTORS = "".join(f'<motor joint="{joint}" gear="3" ctrlrange="-1 1"/>' for joint in "xzac")
+MOTORS = f"<actuator>{MOTORS}</actuator>"
+STICKS, SLIDES = int(mujoco.mjtConstraintState.mjCNSTRSTATE_QUADRATIC), (2, 3)
+
+
+def lanes_of(text, isa, monkeypatch):
+    monkeypatch.setenv("BATCHENV_ISA", isa)
+    both = Both(mujoco.MjModel.from_xml_string(text))
+    assert both.lanes.plan.sizes[_core.PHYSICS_SIZES.index("nf")] == 7  # x, a, three of b, c, and the tendon
+    return both
+
+
+def evaluated(both):
+    """The mjData of each lane, where it is now."""
+    lanes, data = both.lanes, mujoco.MjData(both.lanes.model)
+    for state in lanes.records:
+        mujoco.mj_setState(lanes.model, data, state[: lanes.state_size], lanes.signature)
+        mujoco.mj_forward(lanes.model, data)
+        yield data
+
+
+def left_to_mujoco(both):
+    """In how many evaluations MuJoCo solved a lane's constraints."""
+    return sum(sum(both.lanes.source.counts(lane)[2]) for lane in range(LANES))
+
+
+@ISAS
+@pytest.mark.parametrize("integrator", ["Euler", "RK4"])
+@pytest.mark.parametrize("options", ['iterations="100"', 'iterations="2" ls_iterations="3"', 'impratio="10"'])
+def test_friction_loss_of_joints_and_tendons(options, integrator, isa, monkeypatch):
+    """Rows that stick and rows that slide, either way, among limits and contacts."""
+    top = TOP.replace('timestep="0.005"', f'timestep="0.005" integrator="{integrator}" {options}')
+    both = lanes_of(xml(RUBBING, TENDON, MOTORS, top), isa, monkeypatch)
+    states = set()
+    for seed in range(6):
+        differs, compared, left = both.compare(np.random.default_rng(seed), (1, 2, 40, 1, 60))
+        assert not differs, seed
+        assert compared == 5 * LANES and left == 0
+        for data in evaluated(both):
+            states |= set(data.efc_state[: data.nf].tolist())
+    assert {STICKS, *SLIDES} <= states
+    assert not left_to_mujoco(both)
+
+
+def test_friction_loss_that_mujoco_solves():
+    """PGS has no friction loss here, nor do tendons that pull at several trees of joints."""
+    across = '<tendon><fixed frictionloss=".1"><joint joint="a" coef="1"/><joint joint="c" coef="1"/></fixed></tendon>'
+    for top, more in ((TOP.replace("<option", '<option solver="PGS"'), ""), (TOP, across)):
+        env = batchenv.make_mujoco(xml(RUBBING, more, MOTORS, top), 4, num_threads=1)
+        env.reset(seed=1)
+        env.step(np.zeros((4, 4), np.float32))
+        assert "or friction loss that is not solved here" in how(env)[0]
+
+
+def test_friction_loss_of_each_lane(monkeypatch):
+    """Lanes with models of their own stay in groups, unless a joint's friction loss becomes 0, or is no longer 0."""
+
+    def change(env):
+        loss = env.get_attr("model")[0].dof_frictionloss
+        env.set_params(lanes=[1, 2, 3, 6], dof_frictionloss=loss * np.linspace(0.2, 3, 12)[:, None])
+        env.set_params(lanes=[4], dof_frictionloss=np.where(np.arange(len(loss)) == 2, 0, loss))
+        told = how(env)
+        if told[0].startswith("together"):
+            assert "dof_frictionloss" in told[4]
+            assert sum(text.startswith("together") for text in told) == 11
+
+    def make():
+        observed = ["qpos", "qvel", "qfrc_constraint"]
+        return batchenv.make_mujoco(xml(RUBBING, TENDON, MOTORS), 12, observation=observed, num_threads=1)
+
+    assert_like_mj_step(monkeypatch, make, 40, change=change)
+
+
+@ISAS
+def test_many_rows(isa, monkeypatch):
+    """A caterpillar on its belly has more than two hundred rows, and its lanes are still solved together."""
+    monkeypatch.setenv("BATCHENV_ISA", isa)
+    chain = ""
+    for k in range(30):
+        root = "<freejoint/>" if k == 29 else f'<joint name="j{k}" axis="0 1 0" {ROUGH}/>'
+        chain = f'<body pos="{".11 0 0" if k < 29 else "0 0 .035"}">{root}<geom type="capsule" fromto="0 0 0 .1 0 0" size=".04"/>{chain}</body>'
+    motors = '<actuator><motor joint="j3" ctrlrange="-1 1"/></actuator>'
+    both = Both(mujoco.MjModel.from_xml_string(xml(chain, motor=motors)))
+    differs, compared, _ = both.compare(np.random.default_rng(0), (1, 20, 30))
+    assert not differs and compared > 2 * LANES  # some are unstable
+    assert max(data.nefc for data in evaluated(both)) > 200
+    assert not left_to_mujoco(both)
