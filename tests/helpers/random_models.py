@@ -44,7 +44,7 @@ class Model:
         """Attributes of <option>, such as the few iterations and line searches that robots for GPUs have."""
         values = {
             "timestep": self.pick(0.001, 0.002, 0.005, 0.01),
-            "integrator": self.pick("Euler", "Euler", "RK4"),
+            "integrator": self.pick("Euler", "Euler", "RK4", "implicitfast"),
             "solver": self.pick("Newton", "Newton", "Newton", "PGS", "PGS", "CG"),
             "cone": self.pick("pyramidal", "pyramidal", "pyramidal", "pyramidal", "elliptic"),
             "jacobian": self.pick("auto", "auto", "dense", "sparse") if self.chance(0.2) else "auto",
@@ -148,6 +148,9 @@ class Model:
                 values.update(margin=self.number(0, 0.1))
             if self.chance(0.3):
                 values.update(stiffness=self.number(0, 20), springref=self.number(-0.5, 0.5))
+            if self.chance(0.15):
+                reach = f"{self.number(-5, 0)} {self.number(0, 5)}"
+                values.update(actuatorfrclimited="true", actuatorfrcrange=reach)
         if self.chance(0.5):
             values["damping"] = self.number(0, 2)
         if self.chance(0.3):

@@ -60,9 +60,22 @@ def _sprung_bodies(mujoco: Any, model: Any) -> bool:
     return bool((model.jnt_stiffness[_joints(mujoco, model, "FREE", "BALL")] != 0).any())
 
 
+def _is_fast(model: Any) -> bool:
+    return int(model.opt.integrator) == 3
+
+
+def _lone_bodies(mujoco: Any, model: Any) -> bool:
+    """Whether there are trees of one free joint, which implicitfast integrates in another way."""
+    free = model.jnt_dofadr[_joints(mujoco, model, "FREE")]
+    return _is_fast(model) and bool((model.tree_dofnum[model.dof_treeid[free]] == 6).any())
+
+
+def _has_fluid(model: Any) -> bool:
+    return bool(model.opt.density != 0 or model.opt.viscosity != 0)
+
+
 def _bad_fluid(mujoco: Any, model: Any) -> bool:
-    fluid = model.opt.density != 0 or model.opt.viscosity != 0
-    return fluid and bool(np.any(model.opt.wind != 0) or np.any(model.geom_fluid[:, 0] != 0))
+    return _has_fluid(model) and bool(np.any(model.opt.wind != 0) or np.any(model.geom_fluid[:, 0] != 0))
 
 
 def _enabled(mujoco: Any, model: Any) -> bool:
@@ -84,7 +97,9 @@ _TENDONS = ("tendon_armature", "tendon_stiffnesspoly", "tendon_dampingpoly")
 # What a model may not have, and how it is found: a feature's name is a reason that the user sees.
 UNSUPPORTED: tuple[tuple[str, Test], ...] = (
     ("no joints", lambda mujoco, model: model.nv == 0),
-    ("an implicit integrator", lambda mujoco, model: int(model.opt.integrator) not in (0, 1)),
+    ("the integrator implicit", lambda mujoco, model: int(model.opt.integrator) == 2),
+    ("the integrator implicitfast with a fluid", lambda mujoco, model: _is_fast(model) and _has_fluid(model)),
+    ("the integrator implicitfast with a body that has a free joint and nothing else in its tree", _lone_bodies),
     ("flags in <option><flag>: something is enabled", _enabled),
     ("a sensor of kinetic energy, which shows that of the step before", lags),
     ("flags in <option><flag>: something smooth is disabled", _disabled),

@@ -11,7 +11,7 @@
     X(body_force, 6 * m->nbody)                                                                                        \
     X(damper, m->nv)                                                                                                   \
     X(fluid, m->nv)                                                                                                    \
-    X(damped, m->nC) /* M + timestep * damping, factored */                                                            \
+    X(damped, m->nC) /* M - timestep * derivatives, factored */                                                        \
     X(damped_inverse, m->nv)                                                                                           \
     X(start_qpos, m->nq) /* of a step of mj_RungeKutta */                                                              \
     X(start_qvel, m->nv)                                                                                               \
@@ -72,7 +72,8 @@ struct be_physics_group {
     X(rne)          /* mj_rne without accelerations */                                                                 \
     X(actuation)    /* mj_transmission, mj_fwdActuation */                                                             \
     X(acceleration) /* mj_fwdAcceleration */                                                                           \
-    X(integrate)    /* mj_step, with mj_Euler or mj_RungeKutta */
+    X(implicit)     /* mj_implicitSkip */                                                                              \
+    X(integrate)    /* mj_step, with mj_Euler, mj_implicitFast or mj_RungeKutta */
 
 #define BE_PHYSICS_STAGE_NAME(name) BE_ISA_NAME(be_physics_##name)
 #define BE_PHYSICS_DECLARE(name) void BE_PHYSICS_STAGE_NAME(name)(be_physics_group * g);

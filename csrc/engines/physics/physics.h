@@ -177,6 +177,7 @@ enum { /* MuJoCo's numbers for jnt_type, sameframe and so on, which its files of
        BE_SAME_INERTIAROT = 4,
        BE_EULER = 0,
        BE_RK4 = 1,
+       BE_IMPLICITFAST = 3,
        BE_CAPSULE = 3,
        BE_AT_TENDON = 3,    /* of actuator_trntype */
        BE_AFFINE = 1,       /* of actuator_gaintype and actuator_biastype */

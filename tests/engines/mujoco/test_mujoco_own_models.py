@@ -217,7 +217,7 @@ def test_constraints_at_any_time(monkeypatch):
 
 
 OTHERS = {
-    "an implicit integrator": xml(top=TOP.replace("<option", '<option integrator="implicitfast"')),
+    "the integrator implicit": xml(top=TOP.replace("<option", '<option integrator="implicit"')),
     "flags in <option><flag>: something is enabled": xml(
         top=TOP.replace('timestep="0.005"/>', '><flag fwdinv="enable"/></option>')
     ),

@@ -1,4 +1,4 @@
-/* mj_step: mj_forward, and then mj_Euler or mj_RungeKutta. */
+/* mj_step: mj_forward, and then mj_Euler, mj_implicitSkip or mj_RungeKutta. */
 #include "engines/physics/group.h"
 
 #define BAD 1e10 /* mjMAXVAL: MuJoCo takes what is larger, or NaN, for a sign that the simulation is unstable */
@@ -49,8 +49,13 @@ BE_INLINE const be_vd *damp(be_physics_group *g, const int wide, be_vd time) {
     return g->moved;
 }
 
-BE_INLINE void euler(be_physics_group *g, const int wide) {
-    const be_vd time = BE_K(opt_timestep, 0), *acceleration = damp(g, wide, time);
+BE_INLINE void advance(be_physics_group *g, const int wide) {
+    const be_vd time = BE_K(opt_timestep, 0), *acceleration = g->moved;
+    if (*g->m->opt_integrator == BE_IMPLICITFAST) {
+        BE_PHYSICS_STAGE_NAME(implicit)(g);
+    } else {
+        acceleration = damp(g, wide, time);
+    }
     for (int i = 0; i < g->m->nv; i++) g->qvel[i] += acceleration[i] * time;
     move(g->m, g->qpos, g->qvel, time);
 }
@@ -140,7 +145,7 @@ BE_INLINE void integrate(be_physics_group *g, const int wide) {
         if (runge) {
             runge_kutta(g, wide, final);
         } else {
-            euler(g, wide);
+            advance(g, wide);
         }
         be_copy(g->qacc_warmstart, g->qacc, m->nv);
         /* Before MuJoCo 4, what stays in qacc is the last evaluation's. */

@@ -1,0 +1,72 @@
+"""The integrator implicitfast in groups: the same bits as mj_step's."""
+
+import numpy as np
+import pytest
+
+import batchenv
+from batchenv import _core
+from helpers.mujoco import mujoco
+from helpers.together import LANES, TOP, always_alone, assert_like_mj_step, compare, how, xml
+
+pytestmark = pytest.mark.skipif(always_alone(), reason="this MuJoCo or CPU always takes mj_step")
+FAST = TOP.replace("<option", '<option integrator="implicitfast"')
+
+# Two trees. Some tendons' joints lie on a chain, others' on branches, where M has no entry for their product.
+BODIES = """
+<body pos="0 0 .4"><joint name="x" type="slide" axis="1 0 0" damping=".3"/><geom size=".1"/>
+  <body pos=".2 0 0"><joint name="a" axis="0 1 0" actuatorfrcrange="-2 1"/><geom size=".06"/>
+    <body pos=".2 0 0"><joint name="b" axis="0 1 0" range="-1 1" limited="true" damping="1"/>
+      <geom type="capsule" fromto="0 0 0 .2 0 0" size=".03"/></body></body>
+  <body pos="-.2 0 0"><joint name="c" axis="0 1 0" actuatorfrcrange="-.5 .5"/><geom size=".06"/></body></body>
+<body pos="2 0 .15"><freejoint/><geom size=".1"/><body pos=".1 0 0"><joint name="d" axis="1 1 0"/>
+  <geom type="capsule" fromto="0 0 0 .2 0 0" size=".05"/></body></body>"""
+TENDONS = """<tendon>
+<fixed name="chain" damping=".7"><joint joint="b" coef="1"/><joint joint="x" coef="-.5"/></fixed>
+<fixed name="branch" damping=".2"><joint joint="c" coef="2"/><joint joint="a" coef="1"/></fixed>
+<fixed name="trees"><joint joint="d" coef="1"/><joint joint="a" coef="-1"/><joint joint="x" coef=".3"/></fixed>
+</tendon>"""
+SERVOS = """<actuator>
+<position joint="a" kp="9" kv="2" gear="2" forcerange="-1 1"/><velocity joint="a" kv="3"/>
+<position joint="c" kp="4" kv="1"/><velocity tendon="chain" kv="2" gear="-3"/>
+<general tendon="branch" gaintype="affine" gainprm="2 .5 -1" biastype="affine" biasprm=".1 -2 -3"/>
+<general joint="d" gaintype="affine" gainprm="1 0 .5" forcerange="-.2 .3"/>
+<position tendon="trees" kp="5" kv="1"/><motor joint="b"/></actuator>"""
+
+
+@pytest.mark.parametrize("isa", _core.supported_isas())
+def test_servos_and_dampers(isa, monkeypatch):
+    """Servos of joints and tendons, whose forces are limited by their own range and by that of the joint."""
+    monkeypatch.setenv("BATCHENV_ISA", isa)
+    model = mujoco.MjModel.from_xml_string(xml(BODIES, TENDONS, SERVOS, FAST))
+    for seed in range(8):
+        differs, compared, _ = compare(model, np.random.default_rng(seed), (1, 2, 40, 1, 60))
+        assert not differs and compared > 4 * LANES, seed
+
+
+def test_lanes_with_models_of_their_own(monkeypatch):
+    def change(env):
+        model, rng = env.get_attr("model")[0], np.random.default_rng(1)
+        env.set_params(
+            lanes=[1, 2, 5],
+            dof_damping=model.dof_damping * rng.uniform(0.5, 2, (8, 1)),
+            actuator_biasprm=model.actuator_biasprm * rng.uniform(0.5, 2, (8, 1, 1)),
+            tendon_damping=model.tendon_damping * rng.uniform(0.5, 2, (8, 1)),
+        )
+        assert how(env)[1].split(":")[0] == how(env)[0].split(":")[0]
+
+    def make():
+        return batchenv.make_mujoco(xml(BODIES, TENDONS, SERVOS, FAST), 8, observation=["qpos", "qvel"], num_threads=1)
+
+    assert_like_mj_step(monkeypatch, make, 40, change=change)
+
+
+@pytest.mark.parametrize(
+    "body,options,told",
+    [
+        ('<body pos="0 0 1"><freejoint/><geom size=".1"/></body>', "", "a body that has a free joint and nothing else"),
+        ("", 'density="1000"', "implicitfast with a fluid"),
+    ],
+)
+def test_what_is_left_to_mj_step(body, options, told):
+    text = xml(BODIES + body, TENDONS, SERVOS, FAST.replace("<option", f"<option {options}"))
+    assert told in how(batchenv.make_mujoco(text, 4))[0]
