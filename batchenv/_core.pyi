@@ -252,6 +252,7 @@ MUJOCO_FIELDS: tuple[str, ...]
 MUJOCO_KEPT: tuple[str, ...]
 MUJOCO_STAGES: tuple[str, ...]
 MUJOCO_STATES: tuple[str, ...]
+MUJOCO_PLACES: tuple[str, ...]
 MUJOCO_UNSTABLE: tuple[str, ...]
 PHYSICS_CANDIDATES: dict[int, int]
 PHYSICS_ARRAYS: tuple[str, ...]
@@ -312,13 +313,14 @@ class MujocoSource(Engine):
         state_at: Sequence[int],
         input_at: int,
         given: NDArray[np.float64],
+        places: Sequence[int],
         array_of: Sequence[int],
         without_contacts: Any,
         slots: list[Any],
     ) -> None: ...
     def compare(self, actions: _Floats, steps: int) -> tuple[_Lanes, _Bools]: ...
     def remake(self, lane: int, data: Any, stepped: bool) -> None: ...
-    def counts(self, lane: int) -> tuple[int, list[int], list[int]]: ...
+    def counts(self, lane: int) -> tuple[int, list[int], list[int], list[int]]: ...
     def model(self, lane: int) -> Any: ...
 
 ATARI_OBSERVATIONS: dict[str, int]

@@ -29,14 +29,15 @@ cdef extern from "engines/physics/physics.h" nogil:
 
 cdef extern from "engines/mujoco/mujoco.h" nogil:
     enum:
-        MJ_STATES, MJ_STAGES, MJ_CALLBACKS, MJ_BODY_MASS, MJ_ARRAYS, MJ_KEPT, MJ_UNSTABLE, MJ_FLAGS, MJ_BODIES
-        MJ_ALONE_CAUSES
+        MJ_STATES, MJ_PLACES, MJ_STAGES, MJ_CALLBACKS, MJ_BODY_MASS, MJ_ARRAYS, MJ_KEPT, MJ_UNSTABLE, MJ_FLAGS
+        MJ_BODIES, MJ_ALONE_CAUSES
     const char *const *be_mujoco_alone_texts
     const char *const *be_mujoco_array_names
     const char *const *be_mujoco_kept_names
     const char *const *be_mujoco_unstable_names
     const char *const *be_mujoco_body_names
     const char *const *be_mujoco_flag_names
+    const char *const *be_mujoco_place_names
     const char *const *be_mujoco_state_names
     const char *const *be_mujoco_stage_names
     const char *const *be_mujoco_callback_names
@@ -51,6 +52,7 @@ cdef extern from "engines/mujoco/mujoco.h" nogil:
         int64_t together
         int64_t *alone
         int64_t *left
+        int64_t *asked
     ctypedef struct be_mujoco_slot:
         void *data
         int32_t *warnings
@@ -66,6 +68,7 @@ cdef extern from "engines/mujoco/mujoco.h" nogil:
         const void *without_contacts
         void **stage
         int64_t *state_at
+        int64_t *place
         int64_t input_at, num_input
         const double *input
         const int64_t *array_of
@@ -121,6 +124,7 @@ cdef tuple _names(const char *const *names, int count):
 MUJOCO_FIELDS = tuple([name for i, name in enumerate(_names(be_mujoco_array_names, MJ_ARRAYS)) if i != MJ_BODY_MASS])
 MUJOCO_KEPT = _names(be_mujoco_kept_names, MJ_KEPT)
 MUJOCO_STATES = _names(be_mujoco_state_names, MJ_STATES)
+MUJOCO_PLACES = _names(be_mujoco_place_names, MJ_PLACES)
 MUJOCO_STAGES = _names(be_mujoco_stage_names, MJ_STAGES)
 MUJOCO_CALLBACKS = _names(be_mujoco_callback_names, MJ_CALLBACKS)
 MUJOCO_ALONE = _names(be_mujoco_alone_texts, MJ_ALONE_CAUSES)
@@ -349,7 +353,7 @@ cdef class MujocoSource(Engine):
         return floats
 
     def step_together(self, str isa, sizes, list ints, starts, floats, cnp.ndarray ahead, dict functions, state_at,
-                      input_at, given, array_of, without_contacts, list slots):
+                      input_at, given, places, array_of, without_contacts, list slots):
         """From now on lanes are stepped together where possible. To be called at most once, before any lane is stepped.
 
         Args:
@@ -359,6 +363,7 @@ cdef class MujocoSource(Engine):
             functions: {name: address} of MUJOCO_STAGES.
             state_at: where MUJOCO_STATES begin in a state; input_at: where that which users may change begins; given:
                 what it must be, float64.
+            places: those of MUJOCO_PLACES, or an empty list if the model never `asks`.
             array_of: for each of `fields`, its index in PHYSICS_ARRAYS, or -1.
             without_contacts: an mjModel. slots: as before.
         """
@@ -379,6 +384,8 @@ cdef class MujocoSource(Engine):
             together.stage[i] = _address(functions[MUJOCO_STAGES[i]])
         for i in range(MJ_STATES):
             together.state_at[i] = state_at[i]
+        for i in range(len(places)):
+            together.place[i] = places[i]
         together.input_at, together.num_input = input_at, len(given)
         together.input = <const double *>self.keep(given)
         together.array_of = <const int64_t *>self.keep(np.insert(np.asarray(array_of, np.int64), <int>MJ_BODY_MASS, -1))
@@ -445,10 +452,11 @@ cdef class MujocoSource(Engine):
 
     def counts(self, Py_ssize_t lane):
         """What was done for a lane so far: steps in groups; steps by mj_step, by the causes of MUJOCO_ALONE; and
-        evaluations in groups in which MuJoCo solved its constraints, by the causes of PHYSICS_LEFT."""
+        evaluations in groups in which MuJoCo solved its constraints, and in which it made their rows, by the causes of
+        PHYSICS_LEFT."""
         cdef be_mujoco_lane *chosen = &self.source.lanes[lane]
         return (chosen.together, [chosen.alone[i] for i in range(MJ_ALONE_CAUSES)],
-                [chosen.left[i] for i in range(BE_LEFT_CAUSES)])
+                [chosen.left[i] for i in range(BE_LEFT_CAUSES)], [chosen.asked[i] for i in range(BE_LEFT_CAUSES)])
 
     def take_causes(self, failed):
         return {int(lane): self.raised.pop(lane) for lane in failed.tolist() if lane in self.raised}

@@ -8,7 +8,7 @@ class Model:
 
     def __init__(self, seed):
         self.rng = np.random.default_rng(seed)
-        self.joints, self.made, self.places = [], 0, []
+        self.joints, self.made, self.places, self.bodies = [], 0, [], ["world"]
         self.rubs = self.chance(0.4)
         options = self.options()
         trees = self.pick(1, 1, 1, 1, 2)
@@ -21,7 +21,8 @@ class Model:
         self.text = (
             f'<mujoco><compiler angle="radian" boundmass="{self.bound()}" boundinertia="{self.bound()}"/>'
             f"<option {self.attributes(options)}>{self.flags()}</option>"
-            f"<worldbody>{plane}{self.decoration()}{bodies}</worldbody>{tendons}{actuators}</mujoco>"
+            f"<worldbody>{plane}{self.decoration()}{bodies}</worldbody>{tendons}{actuators}"
+            f"<equality>{self.equalities() if self.chance(0.2) else ''}</equality></mujoco>"
         )
 
     def chance(self, share):
@@ -170,6 +171,8 @@ class Model:
         site = f'<site pos="{self.numbers(3, -0.1, 0.1)}" {self.turned()}/>' if self.chance(0.2) else ""
         children = "".join(self.body(depth + 1) for _ in range(self.pick(0, 1, 1, 2) if depth < 4 else 0))
         place = f'pos="{self.numbers(3, -0.3, 0.3)}" {self.turned() if self.chance(0.5) else ""}'
+        self.bodies.append(f"body{len(self.bodies)}")
+        place += f' name="{self.bodies[-1]}"'
         return f"<body {place}>{self.inertial()}{joints}{geoms}{site}{children}</body>"
 
     def tree(self, where):
@@ -229,6 +232,24 @@ class Model:
             servos += f'<{kind} {places[self.rng.integers(len(places))]} gear="{self.number(-3, 3)}" '
             servos += f"{self.attributes(values)}/>"
         return f"<actuator>{servos}</actuator>"
+
+    def equalities(self):
+        found = ""
+        for _ in range(self.pick(1, 1, 2)):
+            body1, body2 = (self.pick(*self.bodies[1:]), self.pick(*self.bodies))
+            more = f'{self.curve()} active="{self.pick("true", "true", "true", "false")}"'
+            kind = self.pick("joint", "joint", "joints", "connect", "weld", "tendon")
+            if kind == "connect" and body1 != body2:
+                found += f'<connect body1="{body1}" body2="{body2}" anchor="{self.numbers(3, -0.2, 0.2)}" {more}/>'
+            elif kind == "weld" and body1 != body2:
+                found += f'<weld body1="{body1}" body2="{body2}" torquescale="{self.number(0.1, 2)}" {more}/>'
+            elif kind == "tendon" and self.places:
+                found += f"<tendon {self.places[-1].replace('tendon', 'tendon1')} {more}/>"
+            elif self.joints:
+                second = f'joint2="{self.pick(*self.joints)}"' if kind == "joints" else ""
+                curve = f'polycoef="{self.numbers(5, -0.5, 0.5)}"'
+                found += f'<joint joint1="{self.joints[0]}" {second} {curve} {more}/>'
+        return found
 
     def flags(self):
         smooth = ("gravity", "eulerdamp", "limit", "contact", "constraint", "frictionloss", "equality", "sensor")

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from batchenv._core import PHYSICS_MOST_SWEEPS, PhysicsPair, PhysicsShape, PhysicsSolver
-from batchenv.envs.mujoco import pruning
+from batchenv.envs.mujoco import arena, pruning
 from batchenv.envs.mujoco.features import disabled, explicit
 
 MINVAL = 1e-15  # mjMINVAL
@@ -21,13 +21,24 @@ _MIXED = -2
 
 
 def always(mujoco: Any, model: Any, solves: PhysicsSolver) -> bool:
-    """Whether the model has constraints wherever its bodies are, and csrc/engines/physics does not solve them."""
-    lasting = bool(_equalities(mujoco, model) or len(_frictions(mujoco, model)))
-    return lasting and solves is PhysicsSolver.NOTHING
+    """Whether the model has constraints wherever its bodies are, of which csrc/engines/physics does not make rows."""
+    unsolved = solves is PhysicsSolver.NOTHING and len(_frictions(mujoco, model)) > 0
+    return equality_rows(mujoco, model) > 0 or unsolved
 
 
-def _equalities(mujoco: Any, model: Any) -> bool:
-    return model.neq > 0 and not disabled(mujoco, model, "CONSTRAINT")
+def equality_rows(mujoco: Any, model: Any) -> int:
+    """How many rows the model's equalities have."""
+    if not model.neq or disabled(mujoco, model, "CONSTRAINT"):
+        return 0
+    data = mujoco.MjData(model)
+    data.warning.number[:] = 1  # MuJoCo prints and logs only the first warning of each kind
+    mujoco.mj_fwdPosition(model, data)  # without the user's callbacks
+    return int(data.ne)
+
+
+def asks(mujoco: Any, model: Any) -> bool:
+    """Whether MuJoCo can be asked for rows, which csrc/engines/physics then solves: if they move one tree of joints."""
+    return model.ntree == 1 and bool(arena.places(mujoco))
 
 
 def _frictions(mujoco: Any, model: Any) -> NDArray[np.intp]:
@@ -76,7 +87,7 @@ def solver(mujoco: Any, model: Any) -> PhysicsSolver:
 
     Newton works on each tree of joints, and PGS on one tree. The latter is MuJoCo 3.17's and later ones'.
     """
-    option = model.opt
+    option, equalities = model.opt, equality_rows(mujoco, model)
     dense = int(mujoco.mjtJacobian.mjJAC_DENSE)
     auto = int(mujoco.mjtJacobian.mjJAC_AUTO)
     known = (
@@ -85,12 +96,11 @@ def solver(mujoco: Any, model: Any) -> PhysicsSolver:
         and option.noslip_iterations == 0
         and (model.ntree == 1 or not disabled(mujoco, model, "ISLAND"))
         and not disabled(mujoco, model, "REFSAFE", "WARMSTART", "MIDPHASE")
-        and not _equalities(mujoco, model)
         and FrictionLoss(mujoco, model).solvable
     )
     if known and int(option.solver) == int(mujoco.mjtSolver.mjSOL_NEWTON):
-        return PhysicsSolver.NEWTON
-    pgs = model.ntree == 1 and 0 < option.iterations <= PHYSICS_MOST_SWEEPS and since_3_17(mujoco)
+        return PhysicsSolver.NEWTON if equalities == 0 or asks(mujoco, model) else PhysicsSolver.NOTHING
+    pgs = equalities == 0 and model.ntree == 1 and 0 < option.iterations <= PHYSICS_MOST_SWEEPS and since_3_17(mujoco)
     pgs = pgs and int(option.solver) == int(mujoco.mjtSolver.mjSOL_PGS) and not len(_frictions(mujoco, model))
     return PhysicsSolver.PGS if known and pgs else PhysicsSolver.NOTHING
 

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from batchenv import _core
 from batchenv._core import PhysicsPair, PhysicsSolver
-from batchenv.envs.mujoco import constraints
+from batchenv.envs.mujoco import arena, constraints
 from batchenv.envs.mujoco.features import disabled, explicit, pairs, reasons
 
 Lanes = Any  # library.Lanes; that module imports this one
@@ -27,7 +27,8 @@ Lanes = Any  # library.Lanes; that module imports this one
 # Versions whose arithmetic is known. Between these two groups sums of quaternions changed, and RK4 of free joints.
 VERSIONS = (*((3, minor) for minor in range(11, 18)), (4, 0))
 
-_MOST_ROWS = 1000  # of constraints, for which groups have room
+# Rows of constraints for which groups have room; of these for contacts that MuJoCo finds; and such contacts of a pair.
+_MOST_ROWS, _MOST_ASKED, _ASKED_CONTACTS = 1000, 400, 8
 
 # ---- the model, as csrc/engines/physics/physics.h has it
 
@@ -112,19 +113,26 @@ class Plan:
             friction = {name: numbers[:0] for name, numbers in friction.items()}
         pair_own = contacts.own * (solver is not PhysicsSolver.NOTHING)
         candidates = np.array([_core.PHYSICS_CANDIDATES[kind] for kind in kinds], int)
-        num_rows = len(friction["friction_id"]) + 2 * model.jnt_limited.sum()
-        num_rows = min(_MOST_ROWS, num_rows + ((candidates * contacts.rows)[pair_own > 0]).sum())
+        equalities = constraints.equality_rows(mujoco, model) if solver is not PhysicsSolver.NOTHING else 0
+        num_rows = (
+            equalities + len(friction["friction_id"]) + 2 * (model.jnt_limited.sum() + model.tendon_limited.sum())
+        )
+        num_rows += ((candidates * contacts.rows)[pair_own > 0]).sum()
+        num_rows += min(_MOST_ASKED, (contacts.rows[pair_own == 0] * _ASKED_CONTACTS).sum())
+        num_rows = min(_MOST_ROWS, num_rows)
         trees = np.append(np.flatnonzero(np.diff(model.dof_treeid, prepend=-1)), model.nv)
         own = {
             "num_pairs": len(found),
             "num_trees": len(trees) - 1,
             "tree_dofs": trees,
             "num_candidates": candidates[pair_own > 0].sum(),
+            "ne": equalities,
             "nf": len(friction["friction_id"]),
             "num_rows": _core.PHYSICS_PGS_ROWS if solver is PhysicsSolver.PGS else num_rows,
             **friction,
             "version": int(version[0]) * 1000 + int(version[1]),
             "always": int(constraints.always(mujoco, model, solver)),
+            "asks": int(constraints.asks(mujoco, model)),
             "body_quat": _quats(mujoco, model),
             "damps": int(not disabled(mujoco, model, "EULERDAMP")),
             "jnt_limited": model.jnt_limited * limits,
@@ -256,7 +264,8 @@ def together(lanes: Lanes, mujoco: Any, functions: dict[str, int]) -> None:
     states = [at[name][0] for name in _core.MUJOCO_STATES], begin, state[begin:end].copy()
     array_of = [_places.get(name, -1) for name in lanes.fields]
     ahead = np.zeros_like(lanes.records)
-    lanes.source.step_together(lanes.isa, *numbers, ahead, functions, *states, array_of, without_contacts, lanes.slots)
+    known = *states, arena.places(mujoco), array_of
+    lanes.source.step_together(lanes.isa, *numbers, ahead, functions, *known, without_contacts, lanes.slots)
     lanes.plan = plan
 
 

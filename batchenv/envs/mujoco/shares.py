@@ -17,21 +17,22 @@ def told(mujoco: Any, lanes: Lanes, lane: int, alone: list[str]) -> str:
     if alone:
         return f"alone, by mj_step: {'; '.join(alone)}"
     text = f"together with others ({lanes.isa})"
-    together, by_cause, left = lanes.source.counts(lane)
+    together, by_cause, left, asked = lanes.source.counts(lane)
     steps = together + sum(by_cause)
     if not steps:
         return text
     text += f": {_share(together, steps)} of {steps:,} steps of MuJoCo"
     if together < steps:
         text += f", the others by mj_step ({_reasons(by_cause, steps, _core.MUJOCO_ALONE)})"
-    if not sum(left):
-        return text
     model = lanes.source.model(lane)
     evaluations = together * (4 if int(model.opt.integrator) == 1 else 1)  # Runge-Kutta has four in a step
     names = list(_core.PHYSICS_LEFT)
     names[_core.PHYSICS_LEFT_PAIRS] += f" ({_kinds(mujoco, model, lanes.plan)})"
-    reasons = _reasons(left, evaluations, names)
-    return f"{text}; MuJoCo solved the constraints of {_share(sum(left), evaluations)} of their evaluations: {reasons}"
+    for counts, what in ((left, "solved the constraints"), (asked, "made the rows of constraints")):
+        if sum(counts):
+            share, reasons = _share(sum(counts), evaluations), _reasons(counts, evaluations, names)
+            text += f"; MuJoCo {what} of {share} of their evaluations: {reasons}"
+    return text
 
 
 def _share(part: int, whole: int) -> str:

@@ -1,10 +1,11 @@
-/* Steps of several lanes at once. csrc/engines/physics computes what is smooth; where a lane has limits or contacts,
- * MuJoCo's own functions compute its constraints, in an mjData that is lent to the lane. */
+/* Steps of several lanes at once. Where csrc/engines/physics does not know a lane's constraints, MuJoCo's own functions
+ * make their rows, or solve them, in an mjData that is lent to the lane. */
 #include <string.h>
 
 #include "engines/mujoco/inside.h"
 
 const char *const be_mujoco_state_names[] = {"TIME", "QPOS", "QVEL", "WARMSTART", "CTRL"};
+const char *const be_mujoco_place_names[] = {"ncon", "efc_J", "efc_D", "efc_R", "efc_aref"};
 const char *const be_mujoco_stage_names[] = {"mj_tendon",       "mj_collision",         "mj_makeConstraint",
                                              "mj_island",       "mj_projectConstraint", "mj_referenceConstraint",
                                              "mj_fwdConstraint"};
@@ -44,17 +45,12 @@ static void lend(const task *t, const be_physics_group *group, int lane, const i
         lend(t, group, lane, arrays_, sizeof arrays_ / sizeof *arrays_);                                               \
     } while (0)
 
-/* See be_physics_constrain. */
-static int constrain(void *context, be_physics_group *group, int lane, int wants) {
-    task *t = context;
+/* Has MuJoCo find what constrains a lane. */
+static void find(task *t, be_physics_group *group, int lane, int wants) {
     const be_mujoco_source *source = t->source;
     const be_mujoco_together *together = &source->together;
     const void *model = t->lanes[lane]->model;
     void *data = t->slot->data;
-    if (be_setjmp(t->guard->jump)) { /* an error of MuJoCo: mj_step will report it */
-        source->mj_reset_data(model, data);
-        return 0;
-    }
     if (!t->lent) source->mj_set_state(t->lanes[0]->model, data, t->lanes[0]->state, source->state_signature);
     t->lent = 1;
     LEND(t, group, lane, BE_ARRAY_qpos, BE_ARRAY_qvel, BE_ARRAY_cdof, BE_ARRAY_subtree_com, BE_ARRAY_M, BE_ARRAY_qLD,
@@ -66,6 +62,41 @@ static int constrain(void *context, be_physics_group *group, int lane, int wants
     }
     if (together->model.ntendon) together->stage[MJ_STAGE_TENDON](model, data);
     together->stage[MJ_STAGE_COLLISION](wants & BE_WANTS_CONTACTS ? model : together->without_contacts, data);
+}
+
+/* See be_physics_make_rows. */
+static int make_rows(void *context, be_physics_group *group, int lane, int wants, be_physics_rows *rows) {
+    task *t = context;
+    const be_mujoco_together *together = &t->source->together;
+    const void *model = t->lanes[lane]->model;
+    char *data = t->slot->data;
+    if (be_setjmp(t->guard->jump)) { /* an error of MuJoCo: mj_step will report it */
+        t->source->mj_reset_data(model, data);
+        return 0;
+    }
+    find(t, group, lane, wants);
+    together->stage[MJ_STAGE_MAKE](model, data);
+    together->stage[MJ_STAGE_REFERENCE](model, data);
+    const int32_t *counts = (const int32_t *)(data + together->place[MJ_AT_COUNTS]);
+    *rows = (be_physics_rows){.count = counts[4], .ne = counts[1], .nf = counts[2]};
+    const double **const to[] = {
+        [MJ_AT_J] = &rows->J, [MJ_AT_D] = &rows->D, [MJ_AT_R] = &rows->R, [MJ_AT_AREF] = &rows->aref};
+    for (int k = MJ_AT_J; k < MJ_PLACES; k++) *to[k] = *(double *const *)(data + together->place[k]);
+    return 1;
+}
+
+/* See be_physics_constrain. */
+static int constrain(void *context, be_physics_group *group, int lane, int wants) {
+    task *t = context;
+    const be_mujoco_source *source = t->source;
+    const be_mujoco_together *together = &source->together;
+    const void *model = t->lanes[lane]->model;
+    void *data = t->slot->data;
+    if (be_setjmp(t->guard->jump)) {
+        source->mj_reset_data(model, data);
+        return 0;
+    }
+    find(t, group, lane, wants);
     for (int k = MJ_STAGE_MAKE; k < MJ_STAGES; k++) together->stage[k](model, data);
     together->isa->write(group, BE_ARRAY_qacc, lane, t->slot->mirror[BE_ARRAY_qacc]);
     together->isa->write(group, BE_ARRAY_qfrc_constraint, lane, t->slot->mirror[BE_ARRAY_qfrc_constraint]);
@@ -152,6 +183,7 @@ static void step_group(task *t, const float *const *actions) {
                               .steps = t->steps,
                               .forces = wants_forces(source),
                               .constrain = constrain,
+                              .make_rows = make_rows,
                               .context = t,
                               .before_last = before_last};
         for (int lane = 0; lane < t->count; lane++) {
@@ -163,7 +195,10 @@ static void step_group(task *t, const float *const *actions) {
             t->lanes[lane]->rows = job.rows[lane];
             if (job.failed >> lane & 1) continue;
             end_lane(t, lane);
-            for (int k = 0; k < BE_LEFT_CAUSES; k++) t->lanes[lane]->left[k] += job.left[lane][k];
+            for (int k = 0; k < BE_LEFT_CAUSES; k++) {
+                t->lanes[lane]->left[k] += job.left[lane][k];
+                t->lanes[lane]->asked[k] += job.asked[lane][k];
+            }
         }
     }
     be_mujoco_leave(source);

@@ -19,7 +19,7 @@
  *   num_trees      see tree_dofs
  *   num_pairs      see pair_geoms
  *   num_candidates how many contacts there can be at most between the pairs of pair_own
- *   nf             how many rows of friction loss each lane has: see friction_id
+ *   ne, nf         how many rows of equalities, and of friction loss, each lane has: see friction_id
  *   num_rows       lanes with more rows of constraints are left to the caller */
 #define BE_PHYSICS_SIZES(X)                                                                                            \
     X(nq)                                                                                                              \
@@ -34,13 +34,15 @@
     X(num_trees)                                                                                                       \
     X(num_pairs)                                                                                                       \
     X(num_candidates)                                                                                                  \
+    X(ne)                                                                                                              \
     X(nf)                                                                                                              \
     X(num_rows)
 
 /* Its whole numbers: MuJoCo's arrays, and settings from `opt`. Ours are:
  *   version     major * 1000 + minor: sums have another order from version to version
  *   damps       1: Euler's damping is implicit
- *   always      1: each lane has constraints at any time
+ *   always      1: each lane has constraints that are not made here at any time
+ *   asks        1: the caller may be asked for rows of constraints
  *   solves      be_physics_solves: which solver there is here, for lanes whose constraints are all of known kinds
  *   jnt_shape   be_physics_shape of each joint's limit
  *   tendon_dofs the degrees of freedom of each (fixed) tendon, in increasing order, where wrap_objid has its joints
@@ -93,6 +95,7 @@
     X(version)                                                                                                         \
     X(damps)                                                                                                           \
     X(always)                                                                                                          \
+    X(asks)                                                                                                            \
     X(solves)                                                                                                          \
     X(jnt_shape)                                                                                                       \
     X(tendon_dofs)                                                                                                     \
@@ -299,9 +302,9 @@ enum {
     BE_WANTS_FORCES = 4,   /* cfrc_ext, of contacts */
 };
 
-/* Why the caller was asked. */
+/* Why the caller was asked for a lane's constraints, or for their rows. */
 enum {
-    BE_LEFT_ALWAYS,  /* the model has constraints that are not here, at any time */
+    BE_LEFT_ALWAYS,  /* the model has constraints that are not made here, at any time */
     BE_LEFT_SOLVER,  /* it has a solver, or settings, that are not here */
     BE_LEFT_PAIRS,   /* geoms came near each other whose contacts are not found here */
     BE_LEFT_TENDONS, /* a tendon was at its limit */
@@ -319,6 +322,17 @@ typedef struct be_physics_group be_physics_group; /* the arrays of a group: see 
  */
 typedef int be_physics_constrain(void *context, be_physics_group *group, int lane, int wants);
 
+/* Rows of a lane's constraints: ne of equalities and nf of friction loss, and then of limits and contacts. J is count x
+ * nv. */
+typedef struct be_physics_rows {
+    int count, ne, nf;
+    const double *J, *D, *R, *aref;
+} be_physics_rows;
+
+/* Has the rows of one lane's constraints made; the group solves them. What `rows` points at is read before the next
+ * call. Returns 0 if it cannot: then the lane is left out. */
+typedef int be_physics_make_rows(void *context, be_physics_group *group, int lane, int wants, be_physics_rows *rows);
+
 /* A step of an env: `steps` steps of MuJoCo for `count` lanes (BE_PHYSICS_LANES at most). Each lane has its own row of
  * floats, which may be the same. The caller has filled in qpos, qvel, ctrl and qacc_warmstart; after the step, all
  * arrays are as in mjData. */
@@ -328,6 +342,7 @@ typedef struct be_physics_job {
     int64_t steps;
     int forces; /* 1: cfrc_ext is wanted */
     be_physics_constrain *constrain;
+    be_physics_make_rows *make_rows; /* for models that `asks` */
     void *context;
     /* Called before the last of the steps, for what callers keep of that moment. */
     void (*before_last)(void *context, be_physics_group *group);
@@ -335,8 +350,9 @@ typedef struct be_physics_job {
      * would warn), or because of `constrain`. */
     unsigned failed;
     /* Set: how many rows of constraints each lane had, in all evaluations together; and in how many evaluations the
-     * caller was asked for its constraints, by cause. */
-    int rows[BE_PHYSICS_LANES], left[BE_PHYSICS_LANES][BE_LEFT_CAUSES];
+     * caller solved its constraints, and made its rows, by cause. */
+    int rows[BE_PHYSICS_LANES];
+    int left[BE_PHYSICS_LANES][BE_LEFT_CAUSES], asked[BE_PHYSICS_LANES][BE_LEFT_CAUSES];
 } be_physics_job;
 
 /* In which order PGS visits `count` rows in its sweep `sweep` (from 0): BE_PGS_ROWS rows and BE_MAX_SWEEPS at most. */

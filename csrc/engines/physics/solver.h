@@ -27,18 +27,26 @@ static inline be_vl none(void) { return be_lane_numbers() < 0; }
 
 /* ---- rows ---------------------------------------------------------------------------------------------
  *
- * The first nf rows are of friction loss, and of the same joint or tendon in all lanes. All others are of limits and
- * contacts, which only push apart. Where J * qacc - aref is `jar`, the cost of a row is quadratic in lanes where it is
- * active. In the others it is 0, or, if it is of friction loss, linear: the joint or tendon slides. */
+ * The first ne rows are of equalities, and the next nf rows of friction loss. They are of the same objects in all
+ * lanes. All others are of limits and contacts, which only push apart. Where J * qacc - aref is `jar`, the cost of a
+ * row is quadratic in lanes where it is active. In the others it is 0, or, if it is of friction loss, linear: the joint
+ * or tendon slides. */
 
 static inline const be_vd *row_of(const solver *s, int k) { return s->g->J + (int64_t)k * s->g->m->nv + s->first; }
+
+/* Which row of friction loss row k is; -1: none. */
+static inline int friction_of(const solver *s, int k) {
+    const be_physics_model *m = s->g->m;
+    return k >= m->ne && k < m->ne + m->nf ? k - (int)m->ne : -1;
+}
 
 /* The place, among the degrees of freedom in focus, of the only one that row k moves, and moves by 1; -1: there is no
  * such one. */
 static inline int only_dof(const solver *s, int k) {
     const be_physics_model *m = s->g->m;
-    if (k >= m->nf || m->friction_id[k] >= m->nv) return -1;
-    const int dof = m->friction_id[k] - s->first;
+    const int friction = friction_of(s, k);
+    if (friction < 0 || m->friction_id[friction] >= m->nv) return -1;
+    const int dof = m->friction_id[friction] - s->first;
     return dof < s->nv ? dof : -1;
 }
 
@@ -48,18 +56,20 @@ BE_INLINE be_vd times_row(const solver *s, int k, const be_vd *x) {
     return dof < 0 ? be_dot(row_of(s, k), x, s->nv) : be_set1(0) + x[dof];
 }
 
-/* Where a row of friction loss slides one way, and the other. */
+/* Where row k, of friction loss, slides one way, and the other. */
 typedef struct sliding {
     be_vl below, above;
 } sliding;
 
 static inline sliding sliding_of(const solver *s, int k, be_vd jar) {
-    const be_vl below = jar <= -s->g->bound[k];
-    return (sliding){below & s->exists[k], (jar >= s->g->bound[k]) & ~below & s->exists[k]};
+    const be_vd bound = s->g->bound[friction_of(s, k)];
+    const be_vl below = jar <= -bound;
+    return (sliding){below & s->exists[k], (jar >= bound) & ~below & s->exists[k]};
 }
 
 static inline be_vl is_active(const solver *s, int k, be_vd jar) {
-    if (k >= s->g->m->nf) return (jar < 0) & s->exists[k];
+    if (k < s->g->m->ne) return s->exists[k];
+    if (friction_of(s, k) < 0) return (jar < 0) & s->exists[k];
     const sliding slides = sliding_of(s, k, jar);
     return s->exists[k] & ~slides.below & ~slides.above;
 }
@@ -67,10 +77,11 @@ static inline be_vl is_active(const solver *s, int k, be_vd jar) {
 /* Adds the cost of row k to `cost`. */
 static inline be_vd add_cost(const solver *s, int k, be_vd jar, be_vd cost) {
     const be_physics_group *g = s->g;
+    const int friction = friction_of(s, k);
     const be_vd active = be_select(is_active(s, k, jar), cost + 0.5 * g->D[k] * jar * jar, cost);
-    if (k >= g->m->nf) return active;
+    if (friction < 0) return active;
     const sliding slides = sliding_of(s, k, jar);
-    const be_vd loss = g->loss[k], least = -0.5 * g->R[k] * loss * loss;
+    const be_vd loss = g->loss[friction], least = -0.5 * g->R[k] * loss * loss;
     return be_select(slides.below, cost + (least - loss * jar),
                      be_select(slides.above, cost + (least + loss * jar), active));
 }
@@ -78,10 +89,11 @@ static inline be_vd add_cost(const solver *s, int k, be_vd jar, be_vd cost) {
 /* The force of row k, of which s->jar and s->active are known. */
 static inline be_vd force_of(const solver *s, int k) {
     const be_physics_group *g = s->g;
+    const int friction = friction_of(s, k);
     const be_vd force = be_select(s->active[k], -g->D[k] * s->jar[k], be_set1(0));
-    if (k >= g->m->nf) return force;
+    if (friction < 0) return force;
     const sliding slides = sliding_of(s, k, s->jar[k]);
-    return be_select(slides.below, g->loss[k], be_select(slides.above, -g->loss[k], force));
+    return be_select(slides.below, g->loss[friction], be_select(slides.above, -g->loss[friction], force));
 }
 
 /* What a search has found: lanes that are done are taken out of `going`. */

@@ -44,9 +44,18 @@ def evaluated(both):
         yield data
 
 
+def counted(both, which):
+    return sum(sum(both.lanes.source.counts(lane)[which]) for lane in range(LANES))
+
+
 def left_to_mujoco(both):
     """In how many evaluations MuJoCo solved a lane's constraints."""
-    return sum(sum(both.lanes.source.counts(lane)[2]) for lane in range(LANES))
+    return counted(both, 2)
+
+
+def made_by_mujoco(both):
+    """In how many evaluations it made their rows."""
+    return counted(both, 3)
 
 
 @ISAS
@@ -103,10 +112,91 @@ def test_many_rows(isa, monkeypatch):
     chain = ""
     for k in range(30):
         root = "<freejoint/>" if k == 29 else f'<joint name="j{k}" axis="0 1 0" {ROUGH}/>'
-        chain = f'<body pos="{".11 0 0" if k < 29 else "0 0 .035"}">{root}<geom type="capsule" fromto="0 0 0 .1 0 0" size=".04"/>{chain}</body>'
+        place = ".11 0 0" if k < 29 else "0 0 .035"
+        limb = '<geom type="capsule" fromto="0 0 0 .1 0 0" size=".04"/>'
+        chain = f'<body pos="{place}">{root}{limb}{chain}</body>'
     motors = '<actuator><motor joint="j3" ctrlrange="-1 1"/></actuator>'
     both = Both(mujoco.MjModel.from_xml_string(xml(chain, motor=motors)))
     differs, compared, _ = both.compare(np.random.default_rng(0), (1, 20, 30))
     assert not differs and compared > 2 * LANES  # some are unstable
     assert max(data.nefc for data in evaluated(both)) > 200
     assert not left_to_mujoco(both)
+
+
+ROD = '<geom type="capsule" fromto="0 0 0 .3 0 0" size=".04"/>'
+TETRAHEDRON = '<asset><mesh name="m" vertex="0 0 0 .2 0 0 0 .2 0 0 0 .2"/></asset>'
+EQUALITIES = {
+    "joint": '<joint joint1="a" joint2="b" polycoef="0 .5 .2 0 0"/><joint joint1="c" solref="-50 -5"/>',
+    "connect": '<connect body1="tip" anchor=".3 0 0" body2="world"/><connect body1="tip" anchor="0 0 0" body2="end"/>',
+    "weld": '<weld body1="tip" body2="end" torquescale=".3"/>',
+    "tendon": '<tendon tendon1="t"/>',
+    "not active": '<weld body1="tip" body2="end" active="false"/>',
+}
+GEOMS = {
+    "box": '<geom type="box" size=".1 .08 .06"/>',
+    "ellipsoid": '<geom type="ellipsoid" size=".1 .08 .06"/>',
+    "mesh": '<geom type="mesh" mesh="m"/>',
+    "turning": '<geom type="box" size=".1 .08 .06" condim="6" friction=".7 .01 .002"/>',
+    "gap": '<geom size=".1" margin=".03" gap=".01" condim="4"/>',
+}
+
+
+def arm(geom):
+    """One tree: a hanging arm with two hands."""
+    hand = "<body pos='.3 {} 0' name='{}'><joint name='{}' type='hinge' axis='0 1 .2'/>{}</body>"
+    hands = hand.format(0, "tip", "b", ROD + geom) + hand.format(0.15, "end", "c", ROD + geom)
+    return (
+        f'<body pos="0 0 .15"><joint name="x" type="slide" axis="0 0 1"/>{geom}<body pos=".1 0 .05">'
+        f'<joint name="a" axis="0 1 0" range="-.5 .5" limited="true" {ROUGH}/>{ROD}{hands}</body></body>'
+    )
+
+
+def model_of(geom=ROD, equality="", options=""):
+    tendon = '<tendon><fixed name="t" range="-.2 .1" limited="true"><joint joint="a" coef="1"/>'
+    tendon += '<joint joint="b" coef="-2"/></fixed></tendon>'
+    motors = "".join(f'<motor joint="{joint}" gear="3" ctrlrange="-1 1"/>' for joint in "abc")
+    top = TOP.replace('timestep="0.005"', f'timestep="0.005" {options}').replace(
+        "<worldbody>", TETRAHEDRON + "<worldbody>"
+    )
+    return xml(arm(geom), f"{tendon}<equality>{equality}</equality>", f"<actuator>{motors}</actuator>", top)
+
+
+@ISAS
+@pytest.mark.parametrize("integrator", ["Euler", "RK4", "implicitfast"])
+@pytest.mark.parametrize("kind", [*EQUALITIES, *GEOMS])
+def test_rows_that_mujoco_makes(kind, integrator, isa, monkeypatch):
+    """Of equalities, contacts that are not found here, limits of tendons: such lanes are solved with the others."""
+    monkeypatch.setenv("BATCHENV_ISA", isa)
+    text = model_of(GEOMS.get(kind, ROD), EQUALITIES.get(kind, ""), f'integrator="{integrator}"')
+    both = Both(mujoco.MjModel.from_xml_string(text))
+    for seed in range(4):
+        differs, compared, _ = both.compare(np.random.default_rng(seed), (1, 2, 40, 1, 60))
+        assert not differs and compared > 3 * LANES, seed
+    assert made_by_mujoco(both) > 9 * left_to_mujoco(both) > 0  # in the last step of each call, because of cfrc_ext
+
+
+def test_rows_that_mujoco_makes_for_lanes_with_models_of_their_own(monkeypatch):
+    """Only some lanes of a group have such rows, and each lane's come from its own model."""
+
+    def change(env):
+        model, rng = env.get_attr("model")[0], np.random.default_rng(1)
+        env.set_params(
+            lanes=[1, 2, 5],
+            body_mass=model.body_mass * rng.uniform(0.5, 2, (8, 1)),
+            dof_frictionloss=model.dof_frictionloss * rng.uniform(0.5, 2, (8, 1)),
+            geom_friction=model.geom_friction * rng.uniform(0.5, 2, (8, 1, 1)),
+        )
+
+    def make():
+        text = model_of(GEOMS["box"], EQUALITIES["joint"])
+        return batchenv.make_mujoco(text, 8, observation=["qpos", "qvel", "qacc"], num_threads=1, qpos_noise=0.3)
+
+    assert_like_mj_step(monkeypatch, make, 60, change=change)
+
+
+def test_what_is_said_of_rows_that_mujoco_makes():
+    env = batchenv.make_mujoco(model_of(GEOMS["box"]), 4, num_threads=1)
+    env.reset(seed=1)
+    env.step(np.zeros((4, 3), np.float32))
+    assert "MuJoCo made the rows of constraints of 100% of their evaluations" in how(env)[0]
+    assert "contacts only MuJoCo finds (box and box, capsule and box, plane and box)" in how(env)[0]

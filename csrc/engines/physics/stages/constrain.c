@@ -1,4 +1,7 @@
-/* Constraints: solved here where all of a lane's are of known kinds, else left to the caller, lane by lane. */
+/* Constraints: solved here where all of a lane's are of known kinds. Of other lanes the caller makes the rows, or
+ * solves the constraints, lane by lane. */
+#include <math.h>
+
 #include "engines/physics/group.h"
 
 /* Lanes in which a tendon is at a limit. */
@@ -24,20 +27,69 @@ BE_INLINE be_vl limited(const be_physics_group *g, const int wide) {
     return found;
 }
 
-/* Notes that lanes are left to the caller. */
-static void note(be_physics_group *g, unsigned lanes, int cause) {
-    for (lanes &= g->present; lanes; lanes &= lanes - 1) g->job->left[__builtin_ctz(lanes)][cause]++;
+/* Counts for lanes that the caller is asked, in `counts`: job->left or job->asked. */
+static void note(const be_physics_group *g, int (*counts)[BE_LEFT_CAUSES], unsigned lanes, int cause) {
+    for (lanes &= g->present; lanes; lanes &= lanes - 1) counts[__builtin_ctz(lanes)][cause]++;
+}
+
+/* What a lane with these constraints wants. */
+static int wants_of(unsigned limits, unsigned contacts, int forces, int lane) {
+    int wants = 0;
+    if (limits >> lane & 1) wants |= BE_WANTS_LIMITS;
+    if (contacts >> lane & 1) wants |= BE_WANTS_CONTACTS | (forces ? BE_WANTS_FORCES : 0);
+    return wants;
 }
 
 /* Has the caller solve the lanes of `left`. */
 static void leave(be_physics_group *g, unsigned left, unsigned limits, unsigned contacts, int forces) {
     for (left &= g->present; left; left &= left - 1) {
-        const int lane = __builtin_ctz(left);
-        int wants = 0;
-        if (limits >> lane & 1) wants |= BE_WANTS_LIMITS;
-        if (contacts >> lane & 1) wants |= BE_WANTS_CONTACTS | (forces ? BE_WANTS_FORCES : 0);
+        const int lane = __builtin_ctz(left), wants = wants_of(limits, contacts, forces, lane);
         if (!g->job->constrain(g->job->context, g, lane, wants)) g->present &= ~(1u << lane);
     }
+}
+
+/* Copies rows that the caller has made to a lane. Returns 0 if they do not fit. */
+static int take_rows(be_physics_group *g, int lane, const be_physics_rows *rows) {
+    const be_physics_model *m = g->m;
+    if (rows->count > m->num_rows || rows->ne != m->ne || rows->nf != m->nf) return 0;
+    for (int64_t k = 0; k < rows->count; k++) {
+        if (!(__builtin_fabs(rows->aref[k]) < HUGE_VAL)) return 0;
+        if (k >= m->ne && k < m->ne + m->nf) continue; /* of friction loss: these are there */
+        double *to = (double *)(g->J + k * m->nv) + lane;
+        for (int64_t i = 0; i < m->nv; i++) to[i * BE_VL] = rows->J[k * m->nv + i];
+        ((double *)&g->D[k])[lane] = rows->D[k];
+        ((double *)&g->R[k])[lane] = rows->R[k];
+        ((double *)&g->aref[k])[lane] = rows->aref[k];
+        ((double *)&g->row_tree[k])[lane] = 0;
+    }
+    g->job->rows[lane] += rows->count - (int)g->nefc[lane];
+    g->nefc[lane] = rows->count;
+    return 1;
+}
+
+/* Has the caller make the rows of some lanes, which stay in g->left where that is not possible. */
+static void ask(be_physics_group *g, unsigned lanes, unsigned limits) {
+    for (lanes &= g->present; lanes; lanes &= lanes - 1) {
+        const int lane = __builtin_ctz(lanes);
+        be_physics_rows rows;
+        if (!g->job->make_rows(g->job->context, g, lane, wants_of(limits, lanes, 0, lane), &rows)) {
+            g->present &= ~(1u << lane);
+        } else if (take_rows(g, lane, &rows)) {
+            g->left &= ~(1u << lane);
+        }
+    }
+}
+
+/* Solves the constraints of some lanes, of which `touching` have contacts. */
+static void solve(be_physics_group *g, unsigned lanes, unsigned touching, int forces) {
+    const unsigned ready = g->present & ~g->left;
+    if (be_physics_has_pgs(g->m)) {
+        be_physics_pgs(g, lanes & ready);
+    } else {
+        be_physics_newton(g, lanes & ready);
+        note(g, g->job->left, g->left & ready, BE_LEFT_HESSIAN);
+    }
+    if (forces) be_physics_post_constraint(g, touching & ready);
 }
 
 void be_physics_constrain_lanes(be_physics_group *g) {
@@ -51,28 +103,23 @@ void be_physics_constrain_lanes(be_physics_group *g) {
     unsigned foreign = *m->always ? g->present : m->num_pairs ? be_physics_near(g) & g->present : 0;
     if (*m->solves == BE_SOLVES_NOTHING) {
         foreign |= at_limit;
-        note(g, limits | foreign, *m->always ? BE_LEFT_ALWAYS : BE_LEFT_SOLVER);
+        note(g, g->job->left, limits | foreign, *m->always ? BE_LEFT_ALWAYS : BE_LEFT_SOLVER);
         leave(g, limits | foreign, limits, foreign, forces);
         return;
     }
-    note(g, foreign, BE_LEFT_PAIRS);
-    note(g, at_limit & ~foreign, BE_LEFT_TENDONS);
     const unsigned known = g->left = foreign | at_limit;
     const unsigned touching = m->num_candidates ? be_physics_collide(g) & g->present : 0;
-    const unsigned misplaced = g->left & ~known;
-    note(g, misplaced, BE_LEFT_PLACES);
-    const unsigned own = (m->nf ? g->present : limits | touching) & ~g->left;
-    if (own) {
+    const unsigned misplaced = g->left & ~known, asked = *m->asks && !forces ? g->left : 0;
+    int (*counts)[BE_LEFT_CAUSES] = asked ? g->job->asked : g->job->left;
+    note(g, counts, foreign, *m->always ? BE_LEFT_ALWAYS : BE_LEFT_PAIRS);
+    note(g, counts, at_limit & ~foreign, BE_LEFT_TENDONS);
+    note(g, counts, misplaced, BE_LEFT_PLACES);
+    const unsigned own = (m->ne + m->nf ? g->present : limits | touching) & ~g->left;
+    if (own | asked) {
         be_physics_make_constraint(g, own);
-        note(g, g->left & ~known & ~misplaced, BE_LEFT_ROWS);
-        const unsigned ready = g->present & ~g->left;
-        if (be_physics_has_pgs(m)) {
-            be_physics_pgs(g, own & ready);
-        } else {
-            be_physics_newton(g, own & ready);
-            note(g, g->left & ready, BE_LEFT_HESSIAN);
-        }
-        if (forces) be_physics_post_constraint(g, touching & ready);
+        ask(g, asked, limits);
+        note(g, g->job->left, g->left & (own | asked), BE_LEFT_ROWS);
+        solve(g, own | asked, touching, forces);
     }
     leave(g, g->left, limits, g->left, forces);
 }

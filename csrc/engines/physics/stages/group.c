@@ -30,10 +30,11 @@ static be_physics_group *make(const be_physics_model *m, void *memory) {
     BE_PHYSICS_ARRAYS(PUT)
     BE_PHYSICS_SCRATCH(PUT)
 #undef PUT
-    for (int k = 0; k < m->nf; k++) { /* the first rows, which are never written over */
+    for (int k = 0; k < m->nf; k++) { /* of friction loss: these rows are never written over */
         const int id = m->friction_id[k], dof = id < m->nv ? id : m->tendon_dofs[m->tendon_adr[id - m->nv]];
-        if (id < m->nv) g->J[k * m->nv + id] = be_set1(1);
-        while (m->tree_dofs[(int)g->row_tree[k][0] + 1] <= dof) g->row_tree[k] += 1;
+        be_vd *tree = &g->row_tree[m->ne + k];
+        if (id < m->nv) g->J[(m->ne + k) * m->nv + id] = be_set1(1);
+        while (m->tree_dofs[(int)(*tree)[0] + 1] <= dof) *tree += 1;
     }
     for (int k = 0; k < BE_PHYSICS_NUM_ARRAYS; k++) g->counts[k] = be_physics_array_size(m, k);
     return g;

@@ -66,7 +66,8 @@ BE_INLINE void append(be_physics_group *g, unsigned here, const be_vd *row, int 
 BE_INLINE void friction(be_physics_group *g, const int wide) {
     const be_physics_model *m = g->m;
     for (int k = 0; k < m->nf; k++) {
-        be_vd *row = g->J + k * m->nv, velocity;
+        const int64_t at = m->ne + k;
+        be_vd *row = g->J + at * m->nv, velocity;
         const int dof = m->friction_id[k], tendon = dof - (int)m->nv;
         if (tendon < 0) { /* its row is there since be_physics_isa.make */
             velocity = be_set1(0) + g->qvel[dof];
@@ -76,13 +77,13 @@ BE_INLINE void friction(be_physics_group *g, const int wide) {
             }
             velocity = be_dot(row, g->qvel, m->nv);
         }
-        g->R[k] = BE_K(friction_R, k);
-        g->D[k] = BE_K(friction_D, k);
+        g->R[at] = BE_K(friction_R, k);
+        g->D[at] = BE_K(friction_D, k);
         g->loss[k] = BE_K(friction_loss, k);
-        g->bound[k] = g->R[k] * g->loss[k];
-        g->aref[k] = -BE_K(friction_damping, k) * velocity;
+        g->bound[k] = g->R[at] * g->loss[k];
+        g->aref[at] = -BE_K(friction_damping, k) * velocity;
     }
-    g->nefc += m->nf;
+    g->nefc += m->ne + m->nf;
 }
 
 /* mj_instantiateLimit */

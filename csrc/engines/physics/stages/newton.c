@@ -69,12 +69,11 @@ static void add_force(solver *s, int k, be_vd force) {
 
 /* mj_constraintUpdate: which rows are active, with what force, at what cost. */
 static void update_constraints(solver *s) {
-    be_physics_group *g = s->g;
     be_vd cost = be_set1(0);
     be_zero(s->qfrc_constraint, s->nv);
     for (int k = 0; k < s->rows; k++) {
         s->active[k] = is_active(s, k, s->jar[k]);
-        if (!be_any(k < g->m->nf ? s->exists[k] : s->active[k])) continue;
+        if (!be_any(friction_of(s, k) < 0 ? s->active[k] : s->exists[k])) continue;
         cost = add_cost(s, k, s->jar[k], cost);
         add_force(s, k, force_of(s, k));
     }
@@ -134,6 +133,13 @@ BE_INLINE void add_rows(be_vd *restrict H, int64_t nv, const be_vd *const *rows,
     }
 }
 
+static void add_rows_of(be_vd *H, int64_t nv, const be_vd *const *rows, const be_vd *D, int count) {
+    if (count == TOGETHER) add_rows(H, nv, rows, D, TOGETHER);
+    if (count == 3) add_rows(H, nv, rows, D, 3);
+    if (count == 2) add_rows(H, nv, rows, D, 2);
+    if (count == 1) add_rows(H, nv, rows, D, 1);
+}
+
 /* The Hessian of the cost, factored (mju_cholFactor). Returns the lanes in which rounding has left it without a factor.
  */
 static be_vl make_hessian(const solver *s, be_vd *restrict H) {
@@ -141,25 +147,24 @@ static be_vl make_hessian(const solver *s, be_vd *restrict H) {
     const be_physics_model *m = g->m;
     const int nv = s->nv;
     for (int i = 0; i < nv; i++) be_zero(H + i * nv, i + 1);
-    const be_vd *rows[TOGETHER];
-    be_vd D[TOGETHER];
+    const be_vd *rows[TOGETHER] = {NULL};
+    be_vd D[TOGETHER] = {be_set1(0)};
     int count = 0;
     for (int k = 0; k < s->rows; k++) {
         if (!be_any(s->active[k])) continue;
         const int dof = only_dof(s, k);
-        D[count] = be_select(s->active[k], g->D[k], be_set1(0));
-        if (dof >= 0) {
-            H[dof * (nv + 1)] += D[count];
-            continue;
+        const be_vd scale = be_select(s->active[k], g->D[k], be_set1(0));
+        if (dof >= 0 || count == TOGETHER) {
+            add_rows_of(H, nv, rows, D, count);
+            count = 0;
         }
-        rows[count] = row_of(s, k);
-        if (++count < TOGETHER) continue;
-        add_rows(H, nv, rows, D, TOGETHER);
-        count = 0;
+        if (dof >= 0) {
+            H[dof * (nv + 1)] += scale;
+        } else {
+            rows[count] = row_of(s, k), D[count++] = scale;
+        }
     }
-    if (count == 3) add_rows(H, nv, rows, D, 3);
-    if (count == 2) add_rows(H, nv, rows, D, 2);
-    if (count == 1) add_rows(H, nv, rows, D, 1);
+    add_rows_of(H, nv, rows, D, count);
     for (int i = 0; i < nv; i++) {
         const int at = m->M_rowadr[s->first + i];
         for (int k = 0; k < m->M_rownnz[s->first + i]; k++) H[i * nv + m->M_colind[at + k] - s->first] += g->M[at + k];

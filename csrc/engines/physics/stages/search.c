@@ -11,9 +11,22 @@ BE_INLINE point choose(be_vl mask, point a, point b) {
                    be_select(mask, a.bend, b.bend)};
 }
 
+/* What evaluate_friction needs of row k. */
+static void prepare_friction(solver *s, int k) {
+    const be_physics_group *g = s->g;
+    const int friction = friction_of(s, k);
+    const be_vd from = s->jar[k], loss = g->loss[friction], least = -0.5 * g->bound[friction];
+    const sliding slides = sliding_of(s, k, from);
+    s->Jv[k] = times_row(s, k, s->search);
+    s->quad2[k] = g->D[k] * s->Jv[k] * s->Jv[k];
+    s->base[k] = be_select(slides.below, loss * (least - from),
+                           be_select(slides.above, loss * (least + from), 0.5 * g->D[k] * from * from));
+}
+
 /* Adds to p what row k, of friction loss, costs more at p->at than where the line starts, and its derivatives. */
 static void evaluate_friction(const solver *s, point *p, int k) {
-    const be_vd loss = s->g->loss[k], least = -0.5 * s->g->bound[k], D = s->g->D[k];
+    const int friction = friction_of(s, k);
+    const be_vd loss = s->g->loss[friction], least = -0.5 * s->g->bound[friction], D = s->g->D[k];
     const be_vd from = s->jar[k], Jv = s->Jv[k], x = from + p->at * Jv;
     const sliding at_start = sliding_of(s, k, from), slides = sliding_of(s, k, x);
     const be_vl active = is_active(s, k, x), stays_active = active & ~at_start.below & ~at_start.above;
@@ -33,11 +46,15 @@ static void evaluate_friction(const solver *s, point *p, int k) {
 /* Evaluates p->at in lanes `mask`. */
 static void evaluate(solver *s, point *p, be_vl mask) {
     const be_vd at = p->at, zero = be_set1(0);
-    const int nf = (int)s->g->m->nf;
+    const int ne = (int)s->g->m->ne, one_sided = ne + (int)s->g->m->nf;
     point sum = {at, zero, zero, zero};
-    for (int k = 0; k < nf; k++) evaluate_friction(s, &sum, k);
+    for (int k = ne; k < one_sided; k++) evaluate_friction(s, &sum, k);
     be_vd c0 = zero, c1 = s->line1, c2 = s->line2, cost = sum.cost;
-    for (int k = nf; k < s->rows; k++) {
+    for (int k = 0; k < ne; k++) {
+        c1 = be_select(s->exists[k], c1 + s->quad1[k], c1);
+        c2 = be_select(s->exists[k], c2 + s->quad2[k], c2);
+    }
+    for (int k = one_sided; k < s->rows; k++) {
         const be_vl active = is_active(s, k, s->jar[k] + at * s->Jv[k]);
         const be_vd at_start = s->base[k]; /* the row's cost where the line starts */
         c0 = be_select(active, c0 + (s->quad0[k] - at_start), c0);
@@ -129,16 +146,11 @@ result be_physics_search_line(solver *s, be_vl going) {
     s->evaluations = zero;
     s->line1 = be_dot(s->search, s->Ma, s->nv) - be_dot(s->qfrc_smooth, s->search, s->nv);
     s->line2 = 0.5 * be_dot(s->search, s->Mv, s->nv);
-    const int nf = (int)g->m->nf;
-    for (int k = 0; k < nf; k++) {
-        const be_vd from = s->jar[k], loss = g->loss[k], least = -0.5 * g->bound[k];
-        const sliding slides = sliding_of(s, k, from);
-        s->Jv[k] = times_row(s, k, s->search);
-        s->quad2[k] = g->D[k] * s->Jv[k] * s->Jv[k];
-        s->base[k] = be_select(slides.below, loss * (least - from),
-                               be_select(slides.above, loss * (least + from), 0.5 * g->D[k] * from * from));
-    }
-    for (int k = nf; k < s->rows; k++) {
+    for (int k = 0; k < s->rows; k++) {
+        if (friction_of(s, k) >= 0) {
+            prepare_friction(s, k);
+            continue;
+        }
         const be_vd D = g->D[k], pull = D * s->jar[k], Jv = be_dot(row_of(s, k), s->search, s->nv);
         s->Jv[k] = Jv;
         s->quad0[k] = s->jar[k] * pull * 0.5;
