@@ -91,10 +91,9 @@ class Contacts:
         tree1, tree2 = (model.body_treeid[model.geom_bodyid[geoms]] for geoms in (first, second))
         one_tree = (tree1 == tree2) | (tree1 < 0) | (tree2 < 0)
         moves = (tree1 >= 0) | (tree2 >= 0)  # a <pair> may be of two bodies that do not
-        sphere, capsule, cylinder = (
-            model.geom_type[second] == int(getattr(mujoco.mjtGeom, f"mjGEOM_{name}"))
-            for name in ("SPHERE", "CAPSULE", "CYLINDER")
-        )
+        sphere = model.geom_type[second] == int(mujoco.mjtGeom.mjGEOM_SPHERE)
+        with_plane = [PhysicsPair.PLANE_CAPSULE, PhysicsPair.PLANE_CYLINDER, PhysicsPair.PLANE_BOX]
+        on_plane = np.isin(kinds, with_plane) | (sphere & (kinds == PhysicsPair.PLANE_BALL))
         priority = model.geom_priority[first] - model.geom_priority[second]
         self.dim = np.where(
             priority == 0,
@@ -110,7 +109,7 @@ class Contacts:
         self.curve, self.shape = curves(model, solref, solimp)
         capsules = kinds == PhysicsPair.CAPSULES
         known = (
-            np.where(capsules, one_tree, ground & (sphere | capsule | cylinder) & (kinds != PhysicsPair.BALLS))
+            np.where(capsules, one_tree, ground & on_plane)
             & (~capsules | since_3_17(mujoco))  # before, MuJoCo looked for contacts of capsules in another way
             & moves
             & ~explicit(model, found)

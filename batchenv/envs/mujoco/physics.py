@@ -36,9 +36,10 @@ def _pair_kinds(mujoco: Any, model: Any, found: NDArray[np.int32]) -> NDArray[np
     first, second = model.geom_type[found].T
     plane, capsule = first == int(geom.mjGEOM_PLANE), second == int(geom.mjGEOM_CAPSULE)
     both = np.isin(first, round_ones) & np.isin(second, round_ones)
-    cylinder = second == int(geom.mjGEOM_CYLINDER)
-    cases = [plane & capsule, plane & cylinder, plane, both]
-    kinds = [PhysicsPair.PLANE_CAPSULE, PhysicsPair.PLANE_CYLINDER, PhysicsPair.PLANE_BALL, PhysicsPair.CAPSULES]
+    cylinder, box = second == int(geom.mjGEOM_CYLINDER), second == int(geom.mjGEOM_BOX)
+    kind = PhysicsPair
+    cases = [plane & capsule, plane & cylinder, plane & box, plane, both]
+    kinds = [kind.PLANE_CAPSULE, kind.PLANE_CYLINDER, kind.PLANE_BOX, kind.PLANE_BALL, kind.CAPSULES]
     return np.select(cases, kinds, PhysicsPair.BALLS).astype(np.int32)
 
 

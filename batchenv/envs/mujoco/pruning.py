@@ -18,8 +18,8 @@ _CLOSE = 1e-9  # by so much a tree's boxes may be too small: they are rounded
 
 
 def tests(mujoco: Any, model: Any, found: NDArray[np.int32], compiled: Any) -> dict[str, NDArray[np.bool_]]:
-    """For each pair of geoms in `found` (pairs, 2), spheres, capsules, cylinders and planes: whether bounds leave out
-    no contact. {names of the fields that may be the reason if they do: bool}.
+    """For each pair of geoms in `found` (pairs, 2): whether bounds leave out no contact. {names of the fields that may
+    be the reason if they do: bool}. This holds for pairs of spheres, capsules, cylinders, boxes and planes.
 
     compiled: the model that the compiler made, of which `model` is a changed copy; None: the model is the compiler's.
     """
@@ -35,14 +35,16 @@ def tests(mujoco: Any, model: Any, found: NDArray[np.int32], compiled: Any) -> d
 
 def _bounded(mujoco: Any, model: Any) -> NDArray[np.bool_]:
     """Whether each geom is in the sphere and the box that MuJoCo thinks it is in."""
-    plane, capsule, cylinder = (
-        model.geom_type == int(getattr(mujoco.mjtGeom, f"mjGEOM_{name}")) for name in ("PLANE", "CAPSULE", "CYLINDER")
+    plane, capsule, cylinder, box = (
+        model.geom_type == int(getattr(mujoco.mjtGeom, f"mjGEOM_{name}"))
+        for name in ("PLANE", "CAPSULE", "CYLINDER", "BOX")
     )
     radius, half = model.geom_size[:, 0], model.geom_size[:, 1]
-    sphere = np.select([capsule, cylinder], [radius + half, np.hypot(radius, half)], radius)
+    corner = np.linalg.norm(model.geom_size, axis=1)
+    sphere = np.select([capsule, cylinder, box], [radius + half, np.hypot(radius, half), corner], radius)
     length = np.select([capsule, cylinder], [radius + half, half], radius)
-    box = np.abs(model.geom_aabb[:, :3]) + np.column_stack([radius, radius, length])
-    inside = (box <= model.geom_aabb[:, 3:] * (1 + 1e-12)).all(1)
+    sizes = np.where(box[:, None], model.geom_size, np.column_stack([radius, radius, length]))
+    inside = (np.abs(model.geom_aabb[:, :3]) + sizes <= model.geom_aabb[:, 3:] * (1 + 1e-12)).all(1)
     return plane | (inside & (sphere <= model.geom_rbound * (1 + 1e-12)))
 
 

@@ -186,11 +186,16 @@ typedef enum be_physics_pair_kind {
     BE_PAIR_BALLS,         /* two things in balls */
     BE_PAIR_CAPSULES,      /* capsules or spheres */
     BE_PAIR_PLANE_CYLINDER,
+    BE_PAIR_PLANE_BOX,
 } be_physics_pair_kind;
 
 /* How many contacts there are at most in a pair whose contacts are found here. */
 static inline int be_physics_candidates(int kind) {
-    return kind == BE_PAIR_PLANE_CYLINDER ? 4 : kind == BE_PAIR_PLANE_CAPSULE ? 2 : 1;
+    static const int most[] = {
+        [BE_PAIR_PLANE_BALL] = 1, [BE_PAIR_PLANE_CAPSULE] = 2,  [BE_PAIR_BALLS] = 1,
+        [BE_PAIR_CAPSULES] = 1,   [BE_PAIR_PLANE_CYLINDER] = 4, [BE_PAIR_PLANE_BOX] = 8, /* its corners */
+    };
+    return most[kind];
 }
 
 #define BE_PHYSICS_MEMBER(name) name,
