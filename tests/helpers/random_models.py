@@ -8,19 +8,21 @@ class Model:
 
     def __init__(self, seed):
         self.rng = np.random.default_rng(seed)
-        self.joints, self.made, self.places = [], 0, []
+        self.joints, self.made, self.places, self.geoms = [], 0, [], ["ground"]
         options = self.options()
         trees = self.pick(1, 1, 1, 1, 2)
         bodies = "".join(self.tree(3 * k) for k in range(trees))
-        plane = f'<geom type="plane" size="9 9 1" {self.surface()} {self.turned(0.1) if self.chance(0.3) else ""}/>'
+        turned = self.turned(0.1) if self.chance(0.3) else ""
+        plane = f'<geom name="ground" type="plane" size="9 9 1" {self.surface()} {turned}/>'
         actuators, tendons = self.actuators(), self.tendons()
         if self.chance(0.5):
             tendons += self.more_tendons()
             actuators += self.servos()
+        contacts = self.contacts()
         self.text = (
             f'<mujoco><compiler angle="radian" boundmass="{self.bound()}" boundinertia="{self.bound()}"/>'
             f"<option {self.attributes(options)}>{self.flags()}</option>"
-            f"<worldbody>{plane}{self.decoration()}{bodies}</worldbody>{tendons}{actuators}</mujoco>"
+            f"<worldbody>{plane}{self.decoration()}{bodies}</worldbody>{contacts}{tendons}{actuators}</mujoco>"
         )
 
     def chance(self, share):
@@ -124,13 +126,31 @@ class Model:
             more += f' priority="{self.pick(0, 1)}" solmix="{self.pick(0, 0.5, 2)}"'
         return more
 
+    def contacts(self):
+        """Pairs of geoms with contacts of their own, of which some would be found anyway."""
+        pairs = ""
+        for _ in range(self.pick(1, 2, 5) if self.chance(0.3) else 0):
+            one, two = self.rng.choice(len(self.geoms), 2, replace=False)
+            values = {"geom1": self.geoms[one], "geom2": self.geoms[0 if self.chance(0.5) and one else two]}
+            if self.chance(0.8):
+                values["condim"] = self.pick(1, 3, 3, 4, 6)
+            if self.chance(0.8):
+                values["friction"] = self.numbers(5, 0.001, 1.5)
+            if self.chance(0.5):
+                values["margin"] = self.number(0, 0.1)
+            if self.chance(0.3):
+                values["gap"] = self.number(0, 0.1)
+            pairs += f"<pair {self.attributes(values)} {self.curve()}/>"
+        return f"<contact>{pairs}</contact>"
+
     def geom(self):
         kind = self.pick("sphere", "capsule", "capsule", "capsule", "cylinder", "box", "ellipsoid")
         sizes = {"sphere": 1, "capsule": 2, "cylinder": 2}.get(kind, 3)
         affinity = "" if self.chance(0.3) else 'contype="1" conaffinity="0"'  # touches the plane only
         place = f'pos="{self.numbers(3, -0.1, 0.1)}" {self.turned()}' if self.chance(0.7) else ""
         size = f'size="{self.numbers(sizes, 0.03, 0.2)}"'
-        return f'<geom type="{kind}" {size} {place} {affinity} {self.mass()} {self.surface()}/>'
+        self.geoms.append(f"g{len(self.geoms)}")
+        return f'<geom name="{self.geoms[-1]}" type="{kind}" {size} {place} {affinity} {self.mass()} {self.surface()}/>'
 
     def joint(self, last=True):
         """A joint. Of a body's joints only the last one may be a ball."""

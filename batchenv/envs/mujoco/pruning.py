@@ -17,14 +17,19 @@ from numpy.typing import NDArray
 _CLOSE = 1e-9  # by so much a tree's boxes may be too small: they are rounded
 
 
-def tests(mujoco: Any, model: Any, found: NDArray[np.int32], compiled: Any) -> dict[str, NDArray[np.bool_]]:
+def tests(
+    mujoco: Any, model: Any, found: NDArray[np.int32], explicit: NDArray[np.bool_], compiled: Any
+) -> dict[str, NDArray[np.bool_]]:
     """For each pair of geoms in `found` (pairs, 2): whether bounds leave out no contact. {names of the fields that may
     be the reason if they do: bool}. This holds for pairs of spheres, capsules, cylinders, boxes and planes.
 
+    explicit: which have a <pair>: MuJoCo compares only the spheres of their geoms.
     compiled: the model that the compiler made, of which `model` is a changed copy; None: the model is the compiler's.
     """
     bodies = model.geom_bodyid[found]
-    tree = (model.body_geomnum[bodies] > 1).any(1)  # otherwise MuJoCo compares the two geoms, with their own margins
+    tree = (model.body_geomnum[bodies] > 1).any(
+        1
+    ) & ~explicit  # otherwise MuJoCo compares the two geoms, with their own margins
     wide = model.geom_margin[found].sum(1) <= model.body_margin[bodies].sum(1)
     return {
         "geom_size": np.asarray(_bounded(mujoco, model)[found].all(1)),

@@ -100,7 +100,8 @@
  *   jnt_curve      BE_CURVE numbers of each joint's limit
  *   tendon_coefs   how far each degree of freedom of tendon_dofs moves its tendon
  *   pair_reach     for each pair, how far apart the geoms' middles, and their axes, may be when a contact begins
- *   pair_margin, pair_friction, pair_curve   of contacts */
+ *   pair_begin     how far apart the surfaces may be when MuJoCo notes a contact: the margin and the gap
+ *   pair_margin, pair_friction (5 numbers), pair_curve   of contacts */
 #define BE_PHYSICS_FLOATS(X)                                                                                           \
     X(qpos0)                                                                                                           \
     X(qpos_spring)                                                                                                     \
@@ -148,6 +149,7 @@
     X(opt_tolerance)                                                                                                   \
     X(opt_ls_tolerance)                                                                                                \
     X(pair_reach)                                                                                                      \
+    X(pair_begin)                                                                                                      \
     X(pair_margin)                                                                                                     \
     X(pair_friction)                                                                                                   \
     X(pair_curve)

@@ -13,8 +13,11 @@ OBSERVED = ["qpos", "qvel", "cfrc_ext", "qfrc_constraint"]
 ARM = LEG.format('<geom size=".02" contype="0" conaffinity="0"/>').replace("0 0 .5", "3 3 .5")  # has the motor
 
 
-def in_groups(monkeypatch, text, steps=80, change=None, lanes=9, contacts=True, **options):
-    """Steps a model both ways: the bits are the same, there were contacts, and all of them were found in groups."""
+def in_groups(monkeypatch, text, steps=80, change=None, lanes=9, crowded=False, **options):
+    """Steps a model both ways: the bits are the same, there were contacts, and all of them were found in groups.
+
+    crowded: some of them may be too many for a lane's rows.
+    """
     made = []
 
     def make():
@@ -23,10 +26,11 @@ def in_groups(monkeypatch, text, steps=80, change=None, lanes=9, contacts=True, 
 
     rows = assert_like_mj_step(monkeypatch, make, steps, change=change)
     for told in how(made[0]):
-        assert told.startswith("together") and "MuJoCo solved" not in told, told
+        why = told.partition("; MuJoCo solved")[2].partition("% because ")[2]
+        assert told.startswith("together") and (not why or (crowded and "%" not in why and "rows" in why)), told
     where = made[0].get_attr("observation_fields")[0]["cfrc_ext"]
     touched = [row[:, where].any() for row in rows if row.ndim == 2 and row.shape[1] > where.stop - 1]
-    assert sum(touched) > 20 or not contacts
+    assert sum(touched) > 20
     return made[0]
 
 
@@ -79,3 +83,41 @@ def test_boxes_of_other_sizes(integrator, monkeypatch):
 
     top = TOP.replace("<option", f'<option integrator="{integrator}"')
     in_groups(monkeypatch, xml(free(BOX) + ARM, top=top), change=resize, qpos_noise=0.3, qvel_noise=1.0)
+
+
+EXPLICIT = {
+    "all of its own": 'condim="3" friction=".9 .2 .1 .1 .1" margin=".05" gap=".02" solref=".05 1" solimp=".5 .9 .1"',
+    "without friction": 'condim="1"',
+    "torsion": 'condim="4" friction=".9 .9 .05 .1 .1" margin=".02"',
+    "rolling": 'condim="6" friction=".5 .7 .05 .02 .04"',
+    "of the geoms": "",
+}
+
+
+@pytest.mark.parametrize("isa", _core.supported_isas())
+@pytest.mark.parametrize("solver", ["Newton", "PGS"])
+@pytest.mark.parametrize("values", EXPLICIT)
+def test_explicit_pairs(values, solver, isa, monkeypatch):
+    """They come first of all contacts of two bodies, have parameters of their own, and replace what is found anyway."""
+    monkeypatch.setenv("BATCHENV_ISA", isa)
+    foot = '<geom name="{}" {} pos="{} 0 -.1" margin=".01" condim="3"/>'
+    feet = foot.format("a", 'size=".05"', 0.1) + foot.format("b", 'type="box" size=".05 .04 .03"', -0.1)
+    feet += foot.format("c", 'type="capsule" size=".03 .1"', 0) + foot.format("d", 'size=".04" contype="0"', 0.3)
+    toe = '<geom name="e" size=".05" pos=".1 0 -.15"/>'
+    leg = f'<body pos="0 0 .2"><joint name="b" axis="0 1 0" damping=".1"/>{toe}</body>'
+    body = f'<body pos="0 0 .16"><freejoint/>{feet}{leg}</body>'
+    pairs = "".join(f'<pair geom1="{geom}" geom2="ground" {EXPLICIT[values]}/>' for geom in "dba")
+    text = xml(body, f"<contact>{pairs}</contact>", top=TOP.replace("type=", 'name="ground" type='))
+    env = in_groups(
+        monkeypatch, text.replace("<option", f'<option solver="{solver}"'), qpos_noise=0.1, crowded=values == "rolling"
+    )
+    plan = env._backend.translator.lanes.plan
+    assert plan.contacts.own.all() and plan.numbers.tolist() == [0, 1, 2, -1, -1]
+
+
+@pytest.mark.parametrize("condim", [4, 6])
+@pytest.mark.parametrize("gap", [0, 0.015, 0.1])
+@pytest.mark.parametrize("geom", ['size=".1"', 'type="capsule" size=".06 .1"', 'type="cylinder" size=".1 .08"', BOX])
+def test_torsion_rolling_and_gaps(geom, gap, condim, monkeypatch):
+    body = free(f'{geom} condim="{condim}" gap="{gap}" margin=".02" friction=".8 .1 .05"', "0 0 .2")
+    in_groups(monkeypatch, xml(body + ARM), qpos_noise=0.2, qvel_noise=2.0)

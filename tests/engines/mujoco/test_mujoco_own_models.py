@@ -155,7 +155,7 @@ def test_pairs_and_exclusions(monkeypatch):
 
     assert_like_mj_step(monkeypatch, make, 150)
     plan = dict(zip(_core.PHYSICS_INTS, made[0]._backend.translator.lanes.plan.ints, strict=True))
-    assert plan["solves"][0] and plan["pair_own"].sum() == 1
+    assert plan["solves"][0] and plan["pair_own"].sum() == 2
     assert (made[0].get_attr("qpos")[0][4] < -0.2).any()  # the ghost fell through the ground
 
 

@@ -12,7 +12,7 @@ BE_INLINE be_vl balls(be_physics_group *g, const int wide, int pair, int k, be_v
     const be_vd other = BE_K(geom_size, 3 * g->m->pair_geoms[2 * pair + 1]);
     be_vd apart[3];
     be_sub3(apart, one, two);
-    const be_vd squared = be_dot3(apart, apart), most = margin + radius + other;
+    const be_vd squared = be_dot3(apart, apart), most = BE_K(pair_begin, pair) + radius + other;
     const be_vd distance = be_sqrt(squared) - radius - other;
     const be_vl here = near & (squared <= most * most) & (distance < margin);
     ((be_vl *)g->contact_here)[k] = here;

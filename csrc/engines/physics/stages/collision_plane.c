@@ -5,12 +5,12 @@
 BE_INLINE be_vl touch(be_physics_group *g, const int wide, int pair, int k, const be_vd *centre, be_vd radius,
                       const be_vd *tangent) {
     const int plane = g->m->pair_geoms[2 * pair];
-    const be_vd *axes = g->geom_xmat + 9 * plane, margin = BE_K(pair_margin, pair);
+    const be_vd *axes = g->geom_xmat + 9 * plane, begin = BE_K(pair_begin, pair);
     const be_vd normal[3] = {axes[2], axes[5], axes[8]};
     be_vd apart[3];
     be_sub3(apart, centre, g->geom_xpos + 3 * plane);
     const be_vd height = be_dot3(apart, normal), distance = height - radius;
-    const be_vl here = (height <= margin + radius) & (distance < margin);
+    const be_vl here = (height <= begin + radius) & (distance < BE_K(pair_margin, pair));
     ((be_vl *)g->contact_here)[k] = here;
     if (!be_any(here)) return here;
     const be_vd scale = -distance / 2 - radius;
@@ -49,7 +49,7 @@ BE_PHYSICS_LOOK(plane_capsule)
 BE_INLINE be_vl plane_cylinder(be_physics_group *g, const int wide, int pair, int k) {
     const int plane = g->m->pair_geoms[2 * pair], geom = g->m->pair_geoms[2 * pair + 1];
     const be_vd *ground = g->geom_xmat + 9 * plane, *axes = g->geom_xmat + 9 * geom, *middle = g->geom_xpos + 3 * geom;
-    const be_vd margin = BE_K(pair_margin, pair), radius = BE_K(geom_size, 3 * geom),
+    const be_vd margin = BE_K(pair_margin, pair), begin = BE_K(pair_begin, pair), radius = BE_K(geom_size, 3 * geom),
                 half = BE_K(geom_size, 3 * geom + 1);
     const be_vd normal[3] = {ground[2], ground[5], ground[8]};
     be_vd axis[3] = {axes[2], axes[5], axes[8]}, out[3], aside[3], place[3];
@@ -68,7 +68,7 @@ BE_INLINE be_vl plane_cylinder(be_physics_group *g, const int wide, int pair, in
     along *= half;
 
     be_vd distance = height + along + down;
-    const be_vl touches = distance <= margin;
+    const be_vl touches = distance <= begin;
     for (int i = 0; i < 3; i++) place[i] = middle[i] + out[i] + axis[i];
     be_vl found = touch_at(g, k, touches & (distance < margin), distance, place, normal);
     distance = height - along + down;
@@ -112,7 +112,7 @@ BE_INLINE be_vl plane_box(be_physics_group *g, const int wide, int pair, int k) 
         }
         be_mul_mat_vec3(corner, g->geom_xmat + 9 * geom, corner);
         const be_vd down = be_dot3(normal, corner), distance = height + down;
-        const be_vl low = (distance <= margin) & (down <= 0) & (count < 4);
+        const be_vl low = (distance <= BE_K(pair_begin, pair)) & (down <= 0) & (count < 4);
         count -= low; /* which is -1 */
         be_add_to(corner, middle, 3);
         found |= touch_at(g, k + i, low & (distance < margin), distance, corner, normal);
