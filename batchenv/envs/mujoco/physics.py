@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from batchenv import _core
 from batchenv._core import PhysicsPair, PhysicsSolver
-from batchenv.envs.mujoco import constraints
+from batchenv.envs.mujoco import constraints, pruning
 from batchenv.envs.mujoco.features import disabled, pairs, reasons
 
 Lanes = Any  # library.Lanes; that module imports this one
@@ -44,10 +44,10 @@ def _pair_kinds(mujoco: Any, model: Any, found: NDArray[np.int32]) -> NDArray[np
 
 
 def _pair_reach(model: Any, found: NDArray[np.int32], begin: NDArray[np.float64]) -> NDArray[np.float64]:
-    """For each pair: how far apart the geoms' middles, and how far apart their axes may be when a contact begins."""
+    """For each pair: how far apart the geoms' middles, axes and surfaces may be when a contact begins."""
     begin = np.maximum(begin, 0)
     sizes = np.where(np.isin(model.geom_type, (2, 3)), model.geom_size[:, 0], model.geom_rbound)
-    return np.column_stack([begin + model.geom_rbound[found].sum(1), begin + sizes[found].sum(1)])
+    return np.column_stack([begin + model.geom_rbound[found].sum(1), begin + sizes[found].sum(1), begin])
 
 
 def _tendons(model: Any) -> dict[str, NDArray[Any]]:
@@ -126,6 +126,7 @@ class Plan:
             "jnt_shape": joint_shapes,
             "jnt_curve": joint_curves,
             "pair_geoms": found,
+            "geom_box": pruning.boxes(mujoco, model),
             "pair_kind": kinds,
             "pair_own": pair_own,
             "pair_dim": contacts.dim,

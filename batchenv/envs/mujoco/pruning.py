@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+_ROUNDED = 1e-6
 _CLOSE = 1e-9  # by so much a tree's boxes may be too small: they are rounded
 
 
@@ -40,17 +41,36 @@ def tests(
 
 def _bounded(mujoco: Any, model: Any) -> NDArray[np.bool_]:
     """Whether each geom is in the sphere and the box that MuJoCo thinks it is in."""
-    plane, capsule, cylinder, box = (
-        model.geom_type == int(getattr(mujoco.mjtGeom, f"mjGEOM_{name}"))
-        for name in ("PLANE", "CAPSULE", "CYLINDER", "BOX")
-    )
+    names = ("PLANE", "CAPSULE", "CYLINDER", "BOX")
+    plane, capsule, cylinder, box = (_of_type(mujoco, model, name) for name in names)
     radius, half = model.geom_size[:, 0], model.geom_size[:, 1]
     corner = np.linalg.norm(model.geom_size, axis=1)
     sphere = np.select([capsule, cylinder, box], [radius + half, np.hypot(radius, half), corner], radius)
-    length = np.select([capsule, cylinder], [radius + half, half], radius)
-    sizes = np.where(box[:, None], model.geom_size, np.column_stack([radius, radius, length]))
-    inside = (np.abs(model.geom_aabb[:, :3]) + sizes <= model.geom_aabb[:, 3:] * (1 + 1e-12)).all(1)
+    inside = (_reaches(mujoco, model) <= model.geom_aabb[:, 3:] * (1 + 1e-12)).all(1)
     return plane | (inside & (sphere <= model.geom_rbound * (1 + 1e-12)))
+
+
+def _of_type(mujoco: Any, model: Any, *names: str) -> NDArray[np.bool_]:
+    return np.isin(model.geom_type, [int(getattr(mujoco.mjtGeom, f"mjGEOM_{name}")) for name in names])
+
+
+def _reaches(mujoco: Any, model: Any) -> NDArray[np.float64]:
+    """How far each geom reaches from the middle of its aabb, by its geom_size, in its three axes; 0 for geoms whose
+    shape is elsewhere: (geoms, 3)."""
+    radius, half = model.geom_size[:, 0], model.geom_size[:, 1]
+    long = [_of_type(mujoco, model, "CAPSULE"), _of_type(mujoco, model, "CYLINDER")]
+    round_ones = np.column_stack([radius, radius, np.select(long, [radius + half, half], radius)])
+    sizes = np.where(_of_type(mujoco, model, "BOX", "ELLIPSOID")[:, None], model.geom_size, round_ones)
+    solid = _of_type(mujoco, model, "SPHERE", "CAPSULE", "CYLINDER", "BOX", "ELLIPSOID")
+    return np.where(solid[:, None], np.abs(model.geom_aabb[:, :3]) + sizes, 0)
+
+
+def boxes(mujoco: Any, model: Any) -> NDArray[np.float64]:
+    """A box around each geom but planes, in its own axes, even if its size was changed: the middle and half of the
+    sizes, as in geom_aabb, and a little larger than the geom, because shapes of meshes are rounded."""
+    half = np.maximum(model.geom_aabb[:, 3:], _reaches(mujoco, model)) * (1 + _ROUNDED) + _ROUNDED
+    boxes = np.column_stack([model.geom_aabb[:, :3], half])
+    return np.where(_of_type(mujoco, model, "PLANE")[:, None], 0, boxes)
 
 
 def _trees_fit(mujoco: Any, model: Any, compiled: Any) -> NDArray[np.bool_]:

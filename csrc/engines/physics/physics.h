@@ -99,7 +99,8 @@
 /* Its other numbers. Those of lanes may differ. Ours are:
  *   jnt_curve      BE_CURVE numbers of each joint's limit
  *   tendon_coefs   how far each degree of freedom of tendon_dofs moves its tendon
- *   pair_reach     for each pair, how far apart the geoms' middles, and their axes, may be when a contact begins
+ *   geom_box       a box around each geom, in the geom's axes: its middle, and half of its sizes
+ *   pair_reach     for each pair, how far apart the geoms' middles, axes and surfaces may be when a contact begins
  *   pair_begin     how far apart the surfaces may be when MuJoCo notes a contact: the margin and the gap
  *   pair_margin, pair_friction (5 numbers), pair_curve   of contacts */
 #define BE_PHYSICS_FLOATS(X)                                                                                           \
@@ -127,6 +128,7 @@
     X(geom_pos)                                                                                                        \
     X(geom_quat)                                                                                                       \
     X(geom_size)                                                                                                       \
+    X(geom_box)                                                                                                        \
     X(site_pos)                                                                                                        \
     X(site_quat)                                                                                                       \
     X(wrap_prm)                                                                                                        \
@@ -166,6 +168,7 @@ enum { /* MuJoCo's numbers for jnt_type, sameframe and so on, which its files of
        BE_SAME_INERTIAROT = 4,
        BE_EULER = 0,
        BE_RK4 = 1,
+       BE_PLANE = 0,
        BE_CAPSULE = 3,
        BE_AT_TENDON = 3,    /* of actuator_trntype */
        BE_AFFINE = 1,       /* of actuator_gaintype and actuator_biastype */

@@ -121,3 +121,59 @@ def test_explicit_pairs(values, solver, isa, monkeypatch):
 def test_torsion_rolling_and_gaps(geom, gap, condim, monkeypatch):
     body = free(f'{geom} condim="{condim}" gap="{gap}" margin=".02" friction=".8 .1 .05"', "0 0 .2")
     in_groups(monkeypatch, xml(body + ARM), qpos_noise=0.2, qvel_noise=2.0)
+
+
+BOLT = 'vertex="-.2 -.02 -.02 .2 -.02 -.02 .2 .02 -.02 -.2 .02 .02 .2 .02 .02 0 0 .03"'
+NEAR = {  # geoms whose contacts only MuJoCo finds, of which one merely comes near to what the other touches
+    "boxes beside each other": (BOX, 'type="box" size=".1 .07 .12" pos=".21 0 0"', "0 0 .118"),
+    "edges that cross": (
+        'type="box" size=".3 .05 .05" euler="45 0 0"',
+        'type="box" size=".05 .3 .05" euler="0 45 0" pos="0 0 .222"',
+        "0 0 .07",
+    ),
+    "an ellipsoid and a cylinder": (
+        'type="ellipsoid" size=".3 .05 .06"/><geom size=".05" pos="0 0 -.02"',
+        'type="cylinder" size=".05 .3" euler="0 90 0" pos="0 .11 .1"',
+        "0 0 .065",
+    ),
+    "a mesh and a box": (
+        'type="mesh" mesh="bolt"/><geom size=".08"',
+        'type="box" size=".3 .05 .05" pos="0 .15 .09" euler="0 0 5"',
+        "0 0 .078",
+    ),
+}
+
+
+@pytest.mark.parametrize("isa", _core.supported_isas())
+@pytest.mark.parametrize("scene", NEAR)
+def test_geoms_that_merely_come_near(scene, isa, monkeypatch):
+    """Spheres around them overlap, but boxes around them do not."""
+    monkeypatch.setenv("BATCHENV_ISA", isa)
+    geom, other, place = NEAR[scene]
+    slides = '<joint type="slide" axis="1 0 0" damping="9"/><joint type="slide" axis="0 0 1"/>'
+    body = f'<body pos="{place}">{slides}<geom {geom}/></body><geom {other}/>{ARM}'
+    text = xml(body).replace("<worldbody>", f'<asset><mesh name="bolt" {BOLT}/></asset><worldbody>')
+    env = in_groups(monkeypatch, text)
+    assert not env._backend.translator.lanes.plan.contacts.own.all()
+
+
+def test_geoms_that_came_near_because_they_grew(monkeypatch):
+    """MuJoCo's own box around a geom does not grow with the geom, but contacts within its sphere are found."""
+    slides = '<joint type="slide" axis="1 0 0"/><joint type="slide" axis="0 0 1"/>'
+    other = 'contype="2" conaffinity="2"'  # the plane is not touched
+    body = f'<body pos="0 0 .13">{slides}<geom type="ellipsoid" size=".3 .05 .05" {other}/></body>'
+    wall = f'<body pos="0 .3 .2">{slides}<geom type="cylinder" size=".05 .3" euler="0 90 0" {other}/></body>'
+    made = []
+
+    def grow(env):
+        sizes = np.tile(env.get_attr("model")[0].geom_size, (8, 1, 1))
+        sizes[::2, 1] = 0.3, 0.28, 0.16
+        env.set_params(geom_size=sizes)
+
+    def make():
+        made.append(batchenv.make_mujoco(xml(body + wall + ARM), 8, observation=OBSERVED, qpos_noise=0.01))
+        return made[-1]
+
+    assert_like_mj_step(monkeypatch, make, 40, change=grow)
+    for lane, told in enumerate(how(made[0])):
+        assert told.startswith("together") and ("(ellipsoid and cylinder)" in told) == (lane % 2 == 0)

@@ -70,7 +70,7 @@ BE_INLINE be_vl nearest_points(be_vd *one, be_vd *two, const be_physics_group *g
 /* Two spheres or capsules, as candidate k. */
 BE_INLINE be_vl capsules(be_physics_group *g, const int wide, int pair, int k) {
     const int first = g->m->pair_geoms[2 * pair], second = g->m->pair_geoms[2 * pair + 1];
-    const be_vd reach = BE_K(pair_reach, 2 * pair) + BE_SLACK;
+    const be_vd reach = BE_K(pair_reach, 3 * pair) + BE_SLACK;
     be_vd apart[3], one[3], two[3];
     be_sub3(apart, g->geom_xpos + 3 * second, g->geom_xpos + 3 * first);
     const be_vl near = be_dot3(apart, apart) <= reach * reach;

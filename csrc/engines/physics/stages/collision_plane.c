@@ -98,7 +98,7 @@ BE_INLINE be_vl plane_box(be_physics_group *g, const int wide, int pair, int k) 
     const be_vd normal[3] = {ground[2], ground[5], ground[8]}, margin = BE_K(pair_margin, pair);
     be_vd apart[3];
     be_sub3(apart, middle, g->geom_xpos + 3 * plane);
-    const be_vd height = be_dot3(apart, normal), reach = BE_K(pair_reach, 2 * pair) + BE_SLACK;
+    const be_vd height = be_dot3(apart, normal), reach = BE_K(pair_reach, 3 * pair) + BE_SLACK;
     be_vl found = be_lane_numbers() < 0, count = be_lane_numbers() * 0;
     if (!be_any(height <= reach)) {
         for (int i = 0; i < 8; i++) ((be_vl *)g->contact_here)[k + i] = found;
