@@ -72,6 +72,9 @@ class Model:
     def decoration(self):
         """What does not move by itself: bodies without joints, mocap bodies, sites."""
         parts = ""
+        if self.chance(0.3):
+            size, place = self.numbers(3, 0.03, 0.4), self.numbers(3, -0.3, 0.3)
+            parts += f'<geom type="box" size="{size}" pos="{place}" {self.turned()} {self.surface()}/>'
         if self.chance(0.15):
             parts += f'<body mocap="true" pos="{self.numbers(3, -1, 1)}" {self.turned()}>{self.geom()}</body>'
         if self.chance(0.15):
@@ -144,7 +147,7 @@ class Model:
         return f"<contact>{pairs}</contact>"
 
     def geom(self):
-        kind = self.pick("sphere", "capsule", "capsule", "capsule", "cylinder", "box", "ellipsoid")
+        kind = self.pick("sphere", "capsule", "capsule", "capsule", "cylinder", "box", "box", "ellipsoid")
         sizes = {"sphere": 1, "capsule": 2, "cylinder": 2}.get(kind, 3)
         affinity = "" if self.chance(0.3) else 'contype="1" conaffinity="0"'  # touches the plane only
         place = f'pos="{self.numbers(3, -0.1, 0.1)}" {self.turned()}' if self.chance(0.7) else ""

@@ -99,8 +99,9 @@ class Contacts:
         one_tree = (tree1 == tree2) | (tree1 < 0) | (tree2 < 0)
         moves = (tree1 >= 0) | (tree2 >= 0)  # a <pair> may be of two bodies that do not
         sphere = model.geom_type[second] == int(mujoco.mjtGeom.mjGEOM_SPHERE)
-        with_plane = [PhysicsPair.PLANE_CAPSULE, PhysicsPair.PLANE_CYLINDER, PhysicsPair.PLANE_BOX]
-        on_plane = np.isin(kinds, with_plane) | (sphere & (kinds == PhysicsPair.PLANE_BALL))
+        kind = PhysicsPair
+        with_plane = [kind.PLANE_CAPSULE, kind.PLANE_CYLINDER, kind.PLANE_BOX]
+        on_plane = np.isin(kinds, with_plane) | (sphere & (kinds == kind.PLANE_BALL))
         priority = model.geom_priority[first] - model.geom_priority[second]
         self.dim = np.where(
             priority == 0,
@@ -121,9 +122,10 @@ class Contacts:
         self.begin = self.margin + gap
         self.friction = np.maximum(_MINMU, friction)
         self.curve, self.shape = curves(model, solref, solimp)
-        capsules = kinds == PhysicsPair.CAPSULES
+        capsules = kinds == kind.CAPSULES
+        free = np.isin(kinds, [kind.CAPSULES, kind.SPHERE_BOX, kind.CAPSULE_BOX])
         known = (
-            np.where(capsules, one_tree, ground & on_plane)
+            np.where(free, one_tree, ground & on_plane)
             & (~capsules | since_3_17(mujoco))  # before, MuJoCo looked for contacts of capsules in another way
             & moves
             & (weld[first] != weld[second])

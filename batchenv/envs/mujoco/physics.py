@@ -38,8 +38,11 @@ def _pair_kinds(mujoco: Any, model: Any, found: NDArray[np.int32]) -> NDArray[np
     both = np.isin(first, round_ones) & np.isin(second, round_ones)
     cylinder, box = second == int(geom.mjGEOM_CYLINDER), second == int(geom.mjGEOM_BOX)
     kind = PhysicsPair
-    cases = [plane & capsule, plane & cylinder, plane & box, plane, both]
-    kinds = [kind.PLANE_CAPSULE, kind.PLANE_CYLINDER, kind.PLANE_BOX, kind.PLANE_BALL, kind.CAPSULES]
+    sphere_first, capsule_first = first == round_ones[0], first == round_ones[1]
+    cases = [plane & capsule, plane & cylinder, plane & box, plane]
+    cases += [both, sphere_first & box, capsule_first & box]
+    kinds = [kind.PLANE_CAPSULE, kind.PLANE_CYLINDER, kind.PLANE_BOX, kind.PLANE_BALL]
+    kinds += [kind.CAPSULES, kind.SPHERE_BOX, kind.CAPSULE_BOX]
     return np.select(cases, kinds, PhysicsPair.BALLS).astype(np.int32)
 
 

@@ -5,7 +5,8 @@ import pytest
 
 import batchenv
 from batchenv import _core
-from helpers.together import LEG, TOP, always_alone, assert_like_mj_step, how, xml
+from helpers.mujoco import mujoco
+from helpers.together import LEG, TOP, Both, always_alone, assert_like_mj_step, how, xml
 
 pytestmark = pytest.mark.skipif(always_alone(), reason="this MuJoCo or CPU always takes mj_step")
 
@@ -177,3 +178,50 @@ def test_geoms_that_came_near_because_they_grew(monkeypatch):
     assert_like_mj_step(monkeypatch, make, 40, change=grow)
     for lane, told in enumerate(how(made[0])):
         assert told.startswith("together") and ("(ellipsoid and cylinder)" in told) == (lane % 2 == 0)
+
+
+STAIRS = "".join(f'<geom type="box" size=".1 .5 .03" pos="{0.2 * k} 0 {0.06 * k}"/>' for k in range(-1, 3))
+BLOCK = '<geom type="box" size=".2 .15 .05" euler="10 20 30"/>'
+WITH_BOXES = {
+    "a sphere on stairs": (free('size=".08"'), STAIRS),
+    "a sphere in a box": (free('size=".02"', "0 0 .01"), BLOCK),
+    "a capsule on stairs": (free('type="capsule" size=".04 .15" euler="0 80 10"'), STAIRS),
+    "a capsule on end": (free('type="capsule" size=".04 .15"', "0 0 .26"), BLOCK),
+    "a capsule in a box": (free('type="capsule" size=".04 .15"', "0 0 .01"), BLOCK),
+    "a long thin capsule": (free('type="capsule" size=".01 .5" euler="90 0 0"', "0 0 .1"), BLOCK),
+    "margins and gaps": (free('type="capsule" size=".04 .15" margin=".03" gap=".01" condim="6"'), STAIRS),
+    "along the axes": (
+        free('type="capsule" size=".04 .15" euler="0 90 0"', ".02 0 .085"),
+        STAIRS.replace("euler", "n"),
+    ),
+}
+
+
+@pytest.mark.parametrize("isa", _core.supported_isas())
+@pytest.mark.parametrize("scene", WITH_BOXES)
+def test_spheres_and_capsules_with_boxes(scene, isa, monkeypatch):
+    """Also from many states: places of a capsule on a box are of many kinds."""
+    monkeypatch.setenv("BATCHENV_ISA", isa)
+    body, boxes = WITH_BOXES[scene]
+    text = xml(body + boxes + ARM)
+    in_groups(monkeypatch, text, qpos_noise=0.05, qvel_noise=1.0)
+    monkeypatch.setenv("BATCHENV_PHYSICS", "1")
+    both, rng = Both(mujoco.MjModel.from_xml_string(text)), np.random.default_rng(0)
+    for _ in range(60):
+        difference, compared, _ = both.compare(rng, (1, 1))
+        assert not difference and compared
+
+
+def test_limbs_of_capsules_and_boxes(monkeypatch):
+    """Of one tree of joints; and those of two trees, which are MuJoCo's."""
+    limbs = (
+        '<body pos="0 0 .5"><freejoint/><geom type="box" size=".1 .1 .05"/><body pos=".1 0 .2"><joint axis="0 1 0"/>'
+        '<geom size=".01" mass=".1"/><body pos=".1 0 0"><joint axis="0 1 0" damping=".01"/>'
+        '<geom type="capsule" size=".03" fromto="0 0 0 -.2 0 -.1"/><geom size=".05" pos="-.2 0 -.15"/>'
+        "</body></body></body>"
+    )
+    env = in_groups(monkeypatch, xml(limbs + ARM), qpos_noise=0.1, qvel_noise=1.0, crowded=True)
+    assert env._backend.translator.lanes.plan.contacts.own.all()
+    monkeypatch.setenv("BATCHENV_PHYSICS", "1")
+    two = xml(limbs + free('type="capsule" size=".03 .1"', ".05 0 .65") + ARM)
+    assert_like_mj_step(monkeypatch, lambda: batchenv.make_mujoco(two, 5, observation=OBSERVED, qpos_noise=0.05), 60)

@@ -8,6 +8,8 @@ static look *const looks[] = {
     [BE_PAIR_PLANE_CYLINDER] = BE_PHYSICS_LOOK_NAME(plane_cylinder),
     [BE_PAIR_PLANE_BOX] = BE_PHYSICS_LOOK_NAME(plane_box),
     [BE_PAIR_CAPSULES] = BE_PHYSICS_LOOK_NAME(capsules),
+    [BE_PAIR_SPHERE_BOX] = BE_PHYSICS_LOOK_NAME(sphere_box),
+    [BE_PAIR_CAPSULE_BOX] = BE_PHYSICS_LOOK_NAME(capsule_box),
 };
 
 unsigned be_physics_collide(be_physics_group *g) {

@@ -13,6 +13,8 @@ BE_PHYSICS_DECLARE_LOOK(plane_capsule)
 BE_PHYSICS_DECLARE_LOOK(plane_cylinder)
 BE_PHYSICS_DECLARE_LOOK(plane_box)
 BE_PHYSICS_DECLARE_LOOK(capsules)
+BE_PHYSICS_DECLARE_LOOK(sphere_box)
+BE_PHYSICS_DECLARE_LOOK(capsule_box)
 
 /* Such a function is written once with `wide`, as stages are: see BE_PHYSICS_STAGE. */
 #define BE_PHYSICS_LOOK(name)                                                                                          \
@@ -36,13 +38,13 @@ BE_INLINE void make_frame(be_vd *frame, const be_vd *tangent) {
 }
 
 /* Where candidate k touches: `here` says in which lanes. */
-BE_INLINE be_vl touch_at(be_physics_group *g, int k, be_vl here, be_vd distance, const be_vd *place,
-                         const be_vd *normal) {
-    const be_vd no_tangent[3] = {be_set1(0), be_set1(0), be_set1(0)}, scale = -distance * 0.5;
+BE_INLINE be_vl put_contact(be_physics_group *g, int k, be_vl here, be_vd distance, const be_vd *place,
+                            const be_vd *normal) {
+    const be_vd no_tangent[3] = {be_set1(0), be_set1(0), be_set1(0)};
     ((be_vl *)g->contact_here)[k] = here;
     if (!be_any(here)) return here;
     g->contact_dist[k] = distance;
-    for (int i = 0; i < 3; i++) g->contact_pos[3 * k + i] = place[i] + normal[i] * scale;
+    be_copy(g->contact_pos + 3 * k, place, 3);
     be_copy(g->contact_frame + 9 * k, normal, 3);
     make_frame(g->contact_frame + 9 * k, no_tangent);
     return here;

@@ -44,6 +44,15 @@ BE_INLINE be_vl plane_capsule(be_physics_group *g, const int wide, int pair, int
 }
 BE_PHYSICS_LOOK(plane_capsule)
 
+/* Where candidate k touches a plane: half way between the plane and `place`. */
+BE_INLINE be_vl touch_at(be_physics_group *g, int k, be_vl here, be_vd distance, const be_vd *place,
+                         const be_vd *normal) {
+    const be_vd scale = -distance * 0.5;
+    be_vd middle[3];
+    for (int i = 0; i < 3; i++) middle[i] = place[i] + normal[i] * scale;
+    return put_contact(g, k, here, distance, middle, normal);
+}
+
 /* mjc_PlaneCylinder, as candidates k..k+3: the lowest point, the one at the other end of the cylinder, and two more of
  * the lower disk, which make a triangle with the first. */
 BE_INLINE be_vl plane_cylinder(be_physics_group *g, const int wide, int pair, int k) {

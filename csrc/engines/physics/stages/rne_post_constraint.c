@@ -24,11 +24,6 @@ BE_INLINE void contact_force(be_vd *along, const be_physics_group *g, const int 
     }
 }
 
-/* mju_mulMatTVec3 */
-BE_INLINE void turn_back(be_vd *to, const be_vd *matrix, const be_vd *v) {
-    for (int i = 0; i < 3; i++) to[i] = matrix[i] * v[0] + matrix[3 + i] * v[1] + matrix[6 + i] * v[2];
-}
-
 /* Adds torque and force at candidate k to those on a body; `sign` -1 takes them away. */
 BE_INLINE void push(be_physics_group *g, be_vl here, int body, int k, const be_vd *force, int sign) {
     be_vd arm[3], around[3], *to = g->cfrc_ext + 6 * body;
@@ -50,8 +45,8 @@ BE_INLINE void post(be_physics_group *g, const int wide, unsigned lanes) {
             if (!(be_mask_bits(here) & lanes)) continue;
             be_vd along[6], force[6];
             contact_force(along, g, wide, be_mask_bits(here) & lanes, pair, k);
-            turn_back(force, g->contact_frame + 9 * k, along + 3);
-            turn_back(force + 3, g->contact_frame + 9 * k, along);
+            be_mul_mat_t_vec3(force, g->contact_frame + 9 * k, along + 3);
+            be_mul_mat_t_vec3(force + 3, g->contact_frame + 9 * k, along);
             push(g, here, m->geom_bodyid[m->pair_geoms[2 * pair]], k, force, -1);
             push(g, here, m->geom_bodyid[m->pair_geoms[2 * pair + 1]], k, force, 1);
         }
