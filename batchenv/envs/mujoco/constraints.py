@@ -100,7 +100,7 @@ class Contacts:
         moves = (tree1 >= 0) | (tree2 >= 0)  # a <pair> may be of two bodies that do not
         sphere = model.geom_type[second] == int(mujoco.mjtGeom.mjGEOM_SPHERE)
         kind = PhysicsPair
-        with_plane = [kind.PLANE_CAPSULE, kind.PLANE_CYLINDER, kind.PLANE_BOX]
+        with_plane = [kind.PLANE_CAPSULE, kind.PLANE_CYLINDER, kind.PLANE_BOX, kind.PLANE_ELLIPSOID]
         on_plane = np.isin(kinds, with_plane) | (sphere & (kinds == kind.PLANE_BALL))
         priority = model.geom_priority[first] - model.geom_priority[second]
         self.dim = np.where(

@@ -37,11 +37,12 @@ def _pair_kinds(mujoco: Any, model: Any, found: NDArray[np.int32]) -> NDArray[np
     plane, capsule = first == int(geom.mjGEOM_PLANE), second == int(geom.mjGEOM_CAPSULE)
     both = np.isin(first, round_ones) & np.isin(second, round_ones)
     cylinder, box = second == int(geom.mjGEOM_CYLINDER), second == int(geom.mjGEOM_BOX)
+    ellipsoid = second == int(geom.mjGEOM_ELLIPSOID)
     kind = PhysicsPair
     sphere_first, capsule_first = first == round_ones[0], first == round_ones[1]
-    cases = [plane & capsule, plane & cylinder, plane & box, plane]
+    cases = [plane & capsule, plane & cylinder, plane & box, plane & ellipsoid, plane]
     cases += [both, sphere_first & box, capsule_first & box]
-    kinds = [kind.PLANE_CAPSULE, kind.PLANE_CYLINDER, kind.PLANE_BOX, kind.PLANE_BALL]
+    kinds = [kind.PLANE_CAPSULE, kind.PLANE_CYLINDER, kind.PLANE_BOX, kind.PLANE_ELLIPSOID, kind.PLANE_BALL]
     kinds += [kind.CAPSULES, kind.SPHERE_BOX, kind.CAPSULE_BOX]
     return np.select(cases, kinds, PhysicsPair.BALLS).astype(np.int32)
 

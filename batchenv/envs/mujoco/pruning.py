@@ -41,11 +41,12 @@ def tests(
 
 def _bounded(mujoco: Any, model: Any) -> NDArray[np.bool_]:
     """Whether each geom is in the sphere and the box that MuJoCo thinks it is in."""
-    names = ("PLANE", "CAPSULE", "CYLINDER", "BOX")
-    plane, capsule, cylinder, box = (_of_type(mujoco, model, name) for name in names)
+    names = ("PLANE", "CAPSULE", "CYLINDER", "BOX", "ELLIPSOID")
+    plane, capsule, cylinder, box, ellipsoid = (_of_type(mujoco, model, name) for name in names)
     radius, half = model.geom_size[:, 0], model.geom_size[:, 1]
-    corner = np.linalg.norm(model.geom_size, axis=1)
-    sphere = np.select([capsule, cylinder, box], [radius + half, np.hypot(radius, half), corner], radius)
+    corner, longest = np.linalg.norm(model.geom_size, axis=1), model.geom_size.max(1)
+    spheres = [radius + half, np.hypot(radius, half), corner, longest]
+    sphere = np.select([capsule, cylinder, box, ellipsoid], spheres, radius)
     inside = (_reaches(mujoco, model) <= model.geom_aabb[:, 3:] * (1 + 1e-12)).all(1)
     return plane | (inside & (sphere <= model.geom_rbound * (1 + 1e-12)))
 

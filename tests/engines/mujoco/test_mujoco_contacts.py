@@ -51,6 +51,11 @@ ON_PLANES = {
         TOP.replace('type="plane"', 'type="plane" euler="20 10 0" margin=".01"'),
         {"qpos_noise": 0.2, "qvel_noise": 1.0},
     ),
+    "an ellipsoid": (
+        free('type="ellipsoid" size=".2 .1 .05" margin=".01" condim="4"'),
+        TOP.replace('type="plane"', 'type="plane" euler="5 5 0"'),
+        {"qpos_noise": 0.5, "qvel_noise": 3.0},
+    ),
     "three of them": (
         "".join(free(BOX + ' contype="2" conaffinity="1"', f"{k} 0 .13") for k in range(3)),
         TOP,
@@ -61,7 +66,7 @@ ON_PLANES = {
 
 @pytest.mark.parametrize("isa", _core.supported_isas())
 @pytest.mark.parametrize("scene", ON_PLANES)
-def test_boxes_on_planes(scene, isa, monkeypatch):
+def test_boxes_and_ellipsoids_on_planes(scene, isa, monkeypatch):
     monkeypatch.setenv("BATCHENV_ISA", isa)
     body, top, noise = ON_PLANES[scene]
     in_groups(monkeypatch, xml(body + ARM, top=top), **noise)

@@ -7,6 +7,7 @@ static look *const looks[] = {
     [BE_PAIR_PLANE_CAPSULE] = BE_PHYSICS_LOOK_NAME(plane_capsule),
     [BE_PAIR_PLANE_CYLINDER] = BE_PHYSICS_LOOK_NAME(plane_cylinder),
     [BE_PAIR_PLANE_BOX] = BE_PHYSICS_LOOK_NAME(plane_box),
+    [BE_PAIR_PLANE_ELLIPSOID] = BE_PHYSICS_LOOK_NAME(plane_ellipsoid),
     [BE_PAIR_CAPSULES] = BE_PHYSICS_LOOK_NAME(capsules),
     [BE_PAIR_SPHERE_BOX] = BE_PHYSICS_LOOK_NAME(sphere_box),
     [BE_PAIR_CAPSULE_BOX] = BE_PHYSICS_LOOK_NAME(capsule_box),

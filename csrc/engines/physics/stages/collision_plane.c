@@ -1,4 +1,4 @@
-/* Planes of the world, with spheres, capsules, cylinders and boxes. */
+/* Planes of the world, with spheres, capsules, cylinders, boxes and ellipsoids. */
 #include "engines/physics/stages/collision.h"
 
 /* A plane and a ball at `centre`, as candidate k. */
@@ -129,3 +129,25 @@ BE_INLINE be_vl plane_box(be_physics_group *g, const int wide, int pair, int k) 
     return found;
 }
 BE_PHYSICS_LOOK(plane_box)
+
+/* mjc_PlaneConvex of an ellipsoid: its lowest point. */
+BE_INLINE be_vl plane_ellipsoid(be_physics_group *g, const int wide, int pair, int k) {
+    const int plane = g->m->pair_geoms[2 * pair], geom = g->m->pair_geoms[2 * pair + 1];
+    const be_vd *ground = g->geom_xmat + 9 * plane, *axes = g->geom_xmat + 9 * geom;
+    const be_vd normal[3] = {ground[2], ground[5], ground[8]}, down[3] = {-normal[0], -normal[1], -normal[2]};
+    be_vd local[3], point[3], apart[3], size[3];
+    for (int i = 0; i < 3; i++) size[i] = BE_K(geom_size, 3 * geom + i);
+    be_mul_mat_t_vec3(local, axes, down);
+    for (int i = 0; i < 3; i++) local[i] *= size[i];
+    const be_vd squared = be_dot3(local, local), inverse = 1 / be_sqrt(squared);
+    const be_vl tiny = squared < BE_MINVAL * BE_MINVAL;
+    for (int i = 0; i < 3; i++) local[i] *= inverse * size[i];
+    be_mul_mat_vec3(point, axes, local);
+    for (int i = 0; i < 3; i++) point[i] = be_select(tiny, axes[3 * i] * size[0], point[i]);
+    be_add_to(point, g->geom_xpos + 3 * geom, 3);
+    be_sub3(apart, point, g->geom_xpos + 3 * plane);
+    const be_vd distance = be_dot3(normal, apart);
+    const be_vl touches = (distance <= BE_K(pair_begin, pair)) & (distance < BE_K(pair_margin, pair));
+    return touch_at(g, k, touches, distance, point, normal);
+}
+BE_PHYSICS_LOOK(plane_ellipsoid)
