@@ -201,7 +201,7 @@ typedef enum be_physics_pair_kind {
 static inline int be_physics_candidates(int kind) {
     static const int most[] = {
         [BE_PAIR_PLANE_BALL] = 1,      [BE_PAIR_PLANE_CAPSULE] = 2,
-        [BE_PAIR_BALLS] = 1,           [BE_PAIR_CAPSULES] = 1,
+        [BE_PAIR_BALLS] = 1,           [BE_PAIR_CAPSULES] = 2,
         [BE_PAIR_PLANE_CYLINDER] = 4,  [BE_PAIR_PLANE_BOX] = 8, /* its corners, of which four touch at most */
         [BE_PAIR_SPHERE_BOX] = 1,      [BE_PAIR_CAPSULE_BOX] = 2,
         [BE_PAIR_PLANE_ELLIPSOID] = 1,

@@ -8,6 +8,7 @@ from batchenv import _core
 from helpers.mujoco import mujoco
 from helpers.together import LEG, TOP, Both, always_alone, assert_like_mj_step, how, xml
 
+VERSION = tuple(int(part) for part in mujoco.__version__.split(".")[:2])
 pytestmark = pytest.mark.skipif(always_alone(), reason="this MuJoCo or CPU always takes mj_step")
 
 OBSERVED = ["qpos", "qvel", "cfrc_ext", "qfrc_constraint"]
@@ -230,3 +231,16 @@ def test_limbs_of_capsules_and_boxes(monkeypatch):
     monkeypatch.setenv("BATCHENV_PHYSICS", "1")
     two = xml(limbs + free('type="capsule" size=".03 .1"', ".05 0 .65") + ARM)
     assert_like_mj_step(monkeypatch, lambda: batchenv.make_mujoco(two, 5, observation=OBSERVED, qpos_noise=0.05), 60)
+
+
+@pytest.mark.skipif(VERSION < (3, 17), reason="contacts of capsules are MuJoCo's")
+@pytest.mark.parametrize("isa", _core.supported_isas())
+@pytest.mark.parametrize("turned", ["0 0 0", "180 0 0", ".001 .002 0", "40 0 0"])
+def test_parallel_capsules(turned, isa, monkeypatch):
+    """Their contacts are where they begin and end to lie beside each other."""
+    monkeypatch.setenv("BATCHENV_ISA", isa)
+    slide = '<joint type="slide" axis="1 0 0" range="-.1 .1"/><joint type="slide" axis="0 0 1" damping="20"/>'
+    capsule = f'type="capsule" size=".03 .1" euler="{turned}"'
+    body = f'<body pos=".055 0 .35">{slide}<joint axis="1 0 0" damping="1"/><geom {capsule}/></body>'
+    wall = '<geom type="capsule" size=".03 .15" pos="0 0 .3"/>'
+    in_groups(monkeypatch, xml(body + wall + ARM, top=TOP.replace("<option", '<option gravity="-9 0 -1"')))

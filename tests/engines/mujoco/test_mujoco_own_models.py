@@ -96,7 +96,7 @@ PARTS = {  # geoms of two bodies that touch at the start, and are pushed togethe
 @pytest.mark.parametrize("solver", ["Newton", "PGS"])
 @pytest.mark.parametrize("parts", PARTS)
 def test_parts_of_a_robot_that_touch_each_other(parts, solver, monkeypatch):
-    """Contacts within a tree, and their forces; parallel capsules may have two contacts, and are MuJoCo's."""
+    """Contacts within a tree, and their forces; parallel capsules have two contacts."""
     one, two = PARTS[parts]
     body = (
         f'<body pos="0 0 1"><freejoint/><geom {one}/><body pos=".19 0 0"><joint axis="0 1 0" damping=".1"/>'
