@@ -7,6 +7,7 @@ cdef extern from "engines/physics/physics.h" nogil:
         BE_FLAT, BE_LINEAR, BE_QUADRATIC
         BE_SOLVES_NOTHING, BE_SOLVES_NEWTON, BE_SOLVES_PGS
         BE_PAIR_PLANE_BALL, BE_PAIR_PLANE_CAPSULE, BE_PAIR_BALLS, BE_PAIR_CAPSULES, BE_PAIR_PLANE_CYLINDER
+        BE_PAIR_PLANE_BOX, BE_PAIR_SPHERE_BOX, BE_PAIR_CAPSULE_BOX, BE_PAIR_PLANE_ELLIPSOID
     int be_physics_candidates(int kind)
     const char *const *be_physics_left_texts
     const char *const *be_physics_size_names
@@ -156,6 +157,8 @@ class PhysicsPair(enum.IntEnum):
     """be_physics_pair_kind: of two geoms."""
 
     PLANE_BALL, PLANE_CAPSULE, PLANE_CYLINDER = BE_PAIR_PLANE_BALL, BE_PAIR_PLANE_CAPSULE, BE_PAIR_PLANE_CYLINDER
+    PLANE_ELLIPSOID = BE_PAIR_PLANE_ELLIPSOID
+    PLANE_BOX, SPHERE_BOX, CAPSULE_BOX = BE_PAIR_PLANE_BOX, BE_PAIR_SPHERE_BOX, BE_PAIR_CAPSULE_BOX
     BALLS, CAPSULES = BE_PAIR_BALLS, BE_PAIR_CAPSULES
 
 

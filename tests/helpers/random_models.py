@@ -8,20 +8,23 @@ class Model:
 
     def __init__(self, seed):
         self.rng = np.random.default_rng(seed)
-        self.joints, self.made, self.places, self.bodies = [], 0, [], ["world"]
+        self.joints, self.made, self.places = [], 0, []
+        self.bodies, self.geoms = ["world"], ["ground"]
         self.rubs = self.chance(0.4)
         options = self.options()
         trees = self.pick(1, 1, 1, 1, 2)
         bodies = "".join(self.tree(3 * k) for k in range(trees))
-        plane = f'<geom type="plane" size="9 9 1" {self.surface()} {self.turned(0.1) if self.chance(0.3) else ""}/>'
+        turned = self.turned(0.1) if self.chance(0.3) else ""
+        plane = f'<geom name="ground" type="plane" size="9 9 1" {self.surface()} {turned}/>'
         actuators, tendons = self.actuators(), self.tendons()
         if self.chance(0.5):
             tendons += self.more_tendons()
             actuators += self.servos()
+        contacts = self.contacts()
         self.text = (
             f'<mujoco><compiler angle="radian" boundmass="{self.bound()}" boundinertia="{self.bound()}"/>'
             f"<option {self.attributes(options)}>{self.flags()}</option>"
-            f"<worldbody>{plane}{self.decoration()}{bodies}</worldbody>{tendons}{actuators}"
+            f"<worldbody>{plane}{self.decoration()}{bodies}</worldbody>{contacts}{tendons}{actuators}"
             f"<equality>{self.equalities() if self.chance(0.2) else ''}</equality></mujoco>"
         )
 
@@ -72,6 +75,9 @@ class Model:
     def decoration(self):
         """What does not move by itself: bodies without joints, mocap bodies, sites."""
         parts = ""
+        if self.chance(0.3):
+            size, place = self.numbers(3, 0.03, 0.4), self.numbers(3, -0.3, 0.3)
+            parts += f'<geom type="box" size="{size}" pos="{place}" {self.turned()} {self.surface()}/>'
         if self.chance(0.15):
             parts += f'<body mocap="true" pos="{self.numbers(3, -1, 1)}" {self.turned()}>{self.geom()}</body>'
         if self.chance(0.15):
@@ -126,13 +132,31 @@ class Model:
             more += f' priority="{self.pick(0, 1)}" solmix="{self.pick(0, 0.5, 2)}"'
         return more
 
+    def contacts(self):
+        """Pairs of geoms with contacts of their own, of which some would be found anyway."""
+        pairs = ""
+        for _ in range(self.pick(1, 2, 5) if self.chance(0.3) else 0):
+            one, two = self.rng.choice(len(self.geoms), 2, replace=False)
+            values = {"geom1": self.geoms[one], "geom2": self.geoms[0 if self.chance(0.5) and one else two]}
+            if self.chance(0.8):
+                values["condim"] = self.pick(1, 3, 3, 4, 6)
+            if self.chance(0.8):
+                values["friction"] = self.numbers(5, 0.001, 1.5)
+            if self.chance(0.5):
+                values["margin"] = self.number(0, 0.1)
+            if self.chance(0.3):
+                values["gap"] = self.number(0, 0.1)
+            pairs += f"<pair {self.attributes(values)} {self.curve()}/>"
+        return f"<contact>{pairs}</contact>"
+
     def geom(self):
-        kind = self.pick("sphere", "capsule", "capsule", "capsule", "cylinder", "box", "ellipsoid")
+        kind = self.pick("sphere", "capsule", "capsule", "capsule", "cylinder", "box", "box", "ellipsoid")
         sizes = {"sphere": 1, "capsule": 2, "cylinder": 2}.get(kind, 3)
         affinity = "" if self.chance(0.3) else 'contype="1" conaffinity="0"'  # touches the plane only
         place = f'pos="{self.numbers(3, -0.1, 0.1)}" {self.turned()}' if self.chance(0.7) else ""
         size = f'size="{self.numbers(sizes, 0.03, 0.2)}"'
-        return f'<geom type="{kind}" {size} {place} {affinity} {self.mass()} {self.surface()}/>'
+        self.geoms.append(f"g{len(self.geoms)}")
+        return f'<geom name="{self.geoms[-1]}" type="{kind}" {size} {place} {affinity} {self.mass()} {self.surface()}/>'
 
     def joint(self, last=True):
         """A joint. Of a body's joints only the last one may be a ball."""

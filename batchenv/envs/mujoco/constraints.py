@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from batchenv._core import PHYSICS_MOST_SWEEPS, PhysicsPair, PhysicsShape, PhysicsSolver
 from batchenv.envs.mujoco import arena, pruning
-from batchenv.envs.mujoco.features import disabled, explicit
+from batchenv.envs.mujoco.features import disabled
 
 MINVAL = 1e-15  # mjMINVAL
 _MINIMP, _MAXIMP = 0.0001, 0.9999  # of impedances
@@ -135,52 +135,66 @@ def curves(
 
 
 class Contacts:
-    """Contacts of the pairs of geoms `found`, whose first geom has the lower type.
+    """Contacts of the pairs of geoms `found`, whose first geom has the lower type, and whose <pair>s are `numbers`.
 
     Attributes (a row per pair):
         own: int32, whether csrc/engines/physics finds and solves them: 0 or 1.
-        dim, rows (of each contact), shape: int32. margin, friction, curve: float64.
+        dim, rows (of each contact), shape: int32. margin, begin, friction (five numbers), curve: float64.
         tests: what decides about `own`, of what fields of a model may change: {names of these: bool}.
     """
 
     def __init__(
-        self, mujoco: Any, model: Any, found: NDArray[np.int32], kinds: NDArray[np.int32], compiled: Any = None
+        self,
+        mujoco: Any,
+        model: Any,
+        found: NDArray[np.int32],
+        numbers: NDArray[np.int32],
+        kinds: NDArray[np.int32],
+        compiled: Any = None,
     ):
         first, second = found.T.astype(int)
-        ground = model.body_weldid[model.geom_bodyid[first]] == 0
+        weld = model.body_weldid[model.geom_bodyid]
+        ground = weld[first] == 0
         tree1, tree2 = (model.body_treeid[model.geom_bodyid[geoms]] for geoms in (first, second))
         one_tree = (tree1 == tree2) | (tree1 < 0) | (tree2 < 0)
         moves = (tree1 >= 0) | (tree2 >= 0)  # a <pair> may be of two bodies that do not
-        sphere, capsule, cylinder = (
-            model.geom_type[second] == int(getattr(mujoco.mjtGeom, f"mjGEOM_{name}"))
-            for name in ("SPHERE", "CAPSULE", "CYLINDER")
-        )
+        sphere = model.geom_type[second] == int(mujoco.mjtGeom.mjGEOM_SPHERE)
+        kind = PhysicsPair
+        with_plane = [kind.PLANE_CAPSULE, kind.PLANE_CYLINDER, kind.PLANE_BOX, kind.PLANE_ELLIPSOID]
+        on_plane = np.isin(kinds, with_plane) | (sphere & (kinds == kind.PLANE_BALL))
         priority = model.geom_priority[first] - model.geom_priority[second]
         self.dim = np.where(
             priority == 0,
             np.maximum(model.geom_condim[first], model.geom_condim[second]),
             np.where(priority > 0, model.geom_condim[first], model.geom_condim[second]),
         ).astype(np.int32)
-        self.rows = np.maximum(1, 2 * self.dim - 2)
         self.margin = model.geom_margin[first] + model.geom_margin[second]
         gap = model.geom_gap[first] + model.geom_gap[second]
-        one, two = model.geom_friction[first, 0], model.geom_friction[second, 0]
-        friction = np.where(priority == 0, np.maximum(one, two), np.where(priority > 0, one, two))
-        self.friction = np.maximum(_MINMU, friction)
+        one, two, order = model.geom_friction[first], model.geom_friction[second], priority[:, None]
+        friction = np.where(order == 0, np.maximum(one, two), np.where(order > 0, one, two))[:, [0, 0, 1, 2, 2]]
         solref, solimp = self._mixed(model, first, second, priority)
+        own = numbers >= 0  # of a <pair>
+        for values, name in (
+            *((self.dim, "dim"), (self.margin, "margin"), (gap, "gap")),
+            *((friction, "friction"), (solref, "solref"), (solimp, "solimp")),
+        ):
+            values[own] = getattr(model, f"pair_{name}")[numbers[own]]
+        self.rows = np.maximum(1, 2 * self.dim - 2)
+        self.begin = self.margin + gap
+        self.friction = np.maximum(_MINMU, friction)
         self.curve, self.shape = curves(model, solref, solimp)
-        capsules = kinds == PhysicsPair.CAPSULES
+        capsules = kinds == kind.CAPSULES
+        free = np.isin(kinds, [kind.CAPSULES, kind.SPHERE_BOX, kind.CAPSULE_BOX])
         known = (
-            np.where(capsules, one_tree, ground & (sphere | capsule | cylinder) & (kinds != PhysicsPair.BALLS))
+            np.where(free, one_tree, ground & on_plane)
             & (~capsules | since_3_17(mujoco))  # before, MuJoCo looked for contacts of capsules in another way
             & moves
-            & ~explicit(model, found)
-            & np.isin(self.dim, (1, 3))
+            & (weld[first] != weld[second])
         )
         self.tests = {
-            "geom_gap": gap == 0,
+            "geom_gap": gap >= 0,
             "geom_solref or geom_solimp": self.shape >= 0,
-            **pruning.tests(mujoco, model, found, compiled),
+            **pruning.tests(mujoco, model, found, own, compiled),
         }
         self.own = np.logical_and.reduce([known, *self.tests.values()]).astype(np.int32)
 

@@ -123,7 +123,7 @@ UNSUPPORTED: tuple[tuple[str, Test], ...] = (
     ("height fields or signed distance fields", _bad_geoms),
     # MuJoCo leaves out contacts for which it has no room, or raises an error.
     ("less than 2 MB of memory", lambda mujoco, model: model.narena < 2_000_000),
-    ("too many pairs of geoms that may touch", lambda mujoco, model: len(pairs(mujoco, model)) > _MOST_PAIRS),
+    ("too many pairs of geoms that may touch", lambda mujoco, model: len(pairs(mujoco, model)[0]) > _MOST_PAIRS),
 )
 
 
@@ -132,27 +132,20 @@ def reasons(mujoco: Any, model: Any) -> list[str]:
     return [name for name, test in UNSUPPORTED if test(mujoco, model)]
 
 
-def explicit(model: Any, found: NDArray[np.int32]) -> NDArray[np.bool_]:
-    """Which pairs of geoms have a <pair>, whose parameters MuJoCo takes instead of the geoms'."""
-
-    def codes(geoms: NDArray[Any]) -> NDArray[Any]:
-        return geoms.min(1) * model.ngeom + geoms.max(1)
-
-    if not len(found):
-        return np.zeros(0, bool)
-    return np.isin(codes(found), codes(np.column_stack([model.pair_geom1, model.pair_geom2])))
-
-
 def _by_type(model: Any, found: NDArray[np.integer[Any]]) -> NDArray[np.integer[Any]]:
     """The pairs, with the geom of the lower type first."""
     swap = (model.geom_type[found[:, 0]] > model.geom_type[found[:, 1]])[:, None]
     return np.where(swap, found[:, ::-1], found)
 
 
-def pairs(mujoco: Any, model: Any) -> NDArray[np.int32]:
-    """Pairs of geoms between which MuJoCo may find contacts: (pairs, 2). The first one has the lower type."""
+def pairs(mujoco: Any, model: Any) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """Pairs of geoms between which MuJoCo may find contacts, in its order, and numbers of <pair>s.
+
+    Returns two arrays: geoms, of shape (pairs, 2), where the one of the lower type is first; and the number of each
+    pair's <pair>, whose parameters MuJoCo takes instead of the geoms', or -1.
+    """
     if disabled(mujoco, model, "CONTACT", "CONSTRAINT"):
-        return np.zeros((0, 2), np.int32)
+        return np.zeros((0, 2), np.int32), np.zeros(0, np.int32)
     first, second = np.triu_indices(model.ngeom, 1)
     contype, affinity = model.geom_contype, model.geom_conaffinity
     kinds = (contype[first] & affinity[second]) | (contype[second] & affinity[first])
@@ -170,8 +163,25 @@ def pairs(mujoco: Any, model: Any) -> NDArray[np.int32]:
         apart &= np.array([tuple(pair) not in excluded for pair in bodies.tolist()], bool)
     found = np.column_stack([first, second])[(kinds != 0) & apart]
     bodies = bodies[(kinds != 0) & apart]
-    found = _by_type(model, found)
-    found = found[np.lexsort((found[:, 1], found[:, 0], bodies[:, 1], bodies[:, 0]))]
-    found = np.concatenate([found, _by_type(model, np.column_stack([model.pair_geom1, model.pair_geom2]))])
-    planes = int(mujoco.mjtGeom.mjGEOM_PLANE)
-    return found[model.geom_type[found[:, 1]] != planes].astype(np.int32)
+    return _merged(mujoco, model, _by_type(model, found), bodies)
+
+
+def _merged(mujoco: Any, model: Any, found: NDArray[Any], bodies: NDArray[Any]) -> tuple[Any, Any]:
+    """What `pairs` returns, of the pairs that MuJoCo finds by itself: the <pair>s of two bodies come before them, and
+    take the place of pairs of the same geoms."""
+    explicit = _by_type(model, np.column_stack([model.pair_geom1, model.pair_geom2]))
+    again = np.isin(_codes(model, found), _codes(model, explicit))
+    order = np.lexsort((found[:, 1], found[:, 0], bodies[:, 1], bodies[:, 0]))
+    order = order[~again[order]]
+    signatures = np.concatenate([model.pair_signature, bodies[order, 0] * 2**16 + bodies[order, 1]])
+    merged = np.concatenate([explicit, found[order]])
+    numbers = np.append(np.arange(model.npair), np.full(len(order), -1))
+    planes = model.geom_type[merged[:, 1]] == int(mujoco.mjtGeom.mjGEOM_PLANE)
+    rank = np.argsort(signatures, kind="stable")
+    rank = rank[~planes[rank]]
+    return merged[rank].astype(np.int32), numbers[rank].astype(np.int32)
+
+
+def _codes(model: Any, found: NDArray[Any]) -> NDArray[Any]:
+    """A number for each pair of geoms, whatever their order."""
+    return found.min(1, initial=model.ngeom) * model.ngeom + found.max(1, initial=0)

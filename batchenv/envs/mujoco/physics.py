@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 
 from batchenv import _core
 from batchenv._core import PhysicsPair, PhysicsSolver
-from batchenv.envs.mujoco import arena, constraints
-from batchenv.envs.mujoco.features import disabled, explicit, pairs, reasons
+from batchenv.envs.mujoco import arena, constraints, pruning
+from batchenv.envs.mujoco.features import disabled, pairs, reasons
 
 Lanes = Any  # library.Lanes; that module imports this one
 
@@ -39,21 +39,22 @@ def _pair_kinds(mujoco: Any, model: Any, found: NDArray[np.int32]) -> NDArray[np
     first, second = model.geom_type[found].T
     plane, capsule = first == int(geom.mjGEOM_PLANE), second == int(geom.mjGEOM_CAPSULE)
     both = np.isin(first, round_ones) & np.isin(second, round_ones)
-    cylinder = second == int(geom.mjGEOM_CYLINDER)
-    cases = [plane & capsule, plane & cylinder, plane, both]
-    kinds = [PhysicsPair.PLANE_CAPSULE, PhysicsPair.PLANE_CYLINDER, PhysicsPair.PLANE_BALL, PhysicsPair.CAPSULES]
+    cylinder, box = second == int(geom.mjGEOM_CYLINDER), second == int(geom.mjGEOM_BOX)
+    ellipsoid = second == int(geom.mjGEOM_ELLIPSOID)
+    kind = PhysicsPair
+    sphere_first, capsule_first = first == round_ones[0], first == round_ones[1]
+    cases = [plane & capsule, plane & cylinder, plane & box, plane & ellipsoid, plane]
+    cases += [both, sphere_first & box, capsule_first & box]
+    kinds = [kind.PLANE_CAPSULE, kind.PLANE_CYLINDER, kind.PLANE_BOX, kind.PLANE_ELLIPSOID, kind.PLANE_BALL]
+    kinds += [kind.CAPSULES, kind.SPHERE_BOX, kind.CAPSULE_BOX]
     return np.select(cases, kinds, PhysicsPair.BALLS).astype(np.int32)
 
 
-def _pair_reach(model: Any, found: NDArray[np.int32]) -> NDArray[np.float64]:
-    """For each pair: how far apart the geoms' middles, and how far apart their axes may be when a contact begins."""
-    margin = np.maximum(model.geom_margin, 0) + np.maximum(model.geom_gap, 0)
-    margins = margin[found].sum(1)
-    if model.npair:
-        most = (np.maximum(model.pair_margin, 0) + np.maximum(model.pair_gap, 0)).max()
-        margins = np.where(explicit(model, found), np.maximum(margins, most), margins)
+def _pair_reach(model: Any, found: NDArray[np.int32], begin: NDArray[np.float64]) -> NDArray[np.float64]:
+    """For each pair: how far apart the geoms' middles, axes and surfaces may be when a contact begins."""
+    begin = np.maximum(begin, 0)
     sizes = np.where(np.isin(model.geom_type, (2, 3)), model.geom_size[:, 0], model.geom_rbound)
-    return np.column_stack([margins + model.geom_rbound[found].sum(1), margins + sizes[found].sum(1)])
+    return np.column_stack([begin + model.geom_rbound[found].sum(1), begin + sizes[found].sum(1), begin])
 
 
 def _tendons(model: Any) -> dict[str, NDArray[Any]]:
@@ -93,17 +94,21 @@ class Plan:
     Attributes:
         sizes, ints: in the order of `_core.PHYSICS_SIZES` and `PHYSICS_INTS`; ints are int32 arrays.
         floats: all numbers of `_core.PHYSICS_FLOATS`; starts: where each begins.
-        model: the model. pairs: of geoms, of the compiler's model. contacts: what constraints.py says of them.
+        model: the model. pairs, numbers: of geoms, and of their <pair>s, as features.pairs() has them for the
+            compiler's model. contacts: what constraints.py says of them.
         deciding, places: what else all lanes of a group have to agree about: {name of a field: array}, and where mocap
             bodies are: they stay there.
     """
 
     def __init__(self, mujoco: Any, model: Any, compiled: Plan | None = None):
         self.model = model
-        self.pairs = found = compiled.pairs if compiled else pairs(mujoco, model)
+        self.pairs, self.numbers = (compiled.pairs, compiled.numbers) if compiled else pairs(mujoco, model)
+        found = self.pairs
         version = mujoco.__version__.split(".")
         kinds = _pair_kinds(mujoco, model, found)
-        self.contacts = contacts = constraints.Contacts(mujoco, model, found, kinds, compiled and compiled.model)
+        self.contacts = contacts = constraints.Contacts(
+            mujoco, model, found, self.numbers, kinds, compiled and compiled.model
+        )
         joint_curves, joint_shapes = constraints.curves(model, model.jnt_solref, model.jnt_solimp)
         limits = not disabled(mujoco, model, "CONSTRAINT", "LIMIT")
         known_limits = (joint_shapes >= 0)[model.jnt_limited != 0].all()
@@ -144,11 +149,13 @@ class Plan:
             "jnt_shape": joint_shapes,
             "jnt_curve": joint_curves,
             "pair_geoms": found,
+            "geom_box": pruning.boxes(mujoco, model),
             "pair_kind": kinds,
             "pair_own": pair_own,
             "pair_dim": contacts.dim,
             "pair_shape": contacts.shape,
-            "pair_reach": _pair_reach(model, found),
+            "pair_reach": _pair_reach(model, found, contacts.begin),
+            "pair_begin": contacts.begin,
             "pair_margin": contacts.margin,
             "pair_friction": contacts.friction,
             "pair_curve": contacts.curve,

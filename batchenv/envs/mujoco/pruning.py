@@ -14,17 +14,23 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+_ROUNDED = 1e-6
 _CLOSE = 1e-9  # by so much a tree's boxes may be too small: they are rounded
 
 
-def tests(mujoco: Any, model: Any, found: NDArray[np.int32], compiled: Any) -> dict[str, NDArray[np.bool_]]:
-    """For each pair of geoms in `found` (pairs, 2), spheres, capsules, cylinders and planes: whether bounds leave out
-    no contact. {names of the fields that may be the reason if they do: bool}.
+def tests(
+    mujoco: Any, model: Any, found: NDArray[np.int32], explicit: NDArray[np.bool_], compiled: Any
+) -> dict[str, NDArray[np.bool_]]:
+    """For each pair of geoms in `found` (pairs, 2): whether bounds leave out no contact. {names of the fields that may
+    be the reason if they do: bool}. This holds for pairs of spheres, capsules, cylinders, boxes and planes.
 
+    explicit: which have a <pair>: MuJoCo compares only the spheres of their geoms.
     compiled: the model that the compiler made, of which `model` is a changed copy; None: the model is the compiler's.
     """
     bodies = model.geom_bodyid[found]
-    tree = (model.body_geomnum[bodies] > 1).any(1)  # otherwise MuJoCo compares the two geoms, with their own margins
+    tree = (model.body_geomnum[bodies] > 1).any(
+        1
+    ) & ~explicit  # otherwise MuJoCo compares the two geoms, with their own margins
     wide = model.geom_margin[found].sum(1) <= model.body_margin[bodies].sum(1)
     return {
         "geom_size": np.asarray(_bounded(mujoco, model)[found].all(1)),
@@ -35,15 +41,37 @@ def tests(mujoco: Any, model: Any, found: NDArray[np.int32], compiled: Any) -> d
 
 def _bounded(mujoco: Any, model: Any) -> NDArray[np.bool_]:
     """Whether each geom is in the sphere and the box that MuJoCo thinks it is in."""
-    plane, capsule, cylinder = (
-        model.geom_type == int(getattr(mujoco.mjtGeom, f"mjGEOM_{name}")) for name in ("PLANE", "CAPSULE", "CYLINDER")
-    )
+    names = ("PLANE", "CAPSULE", "CYLINDER", "BOX", "ELLIPSOID")
+    plane, capsule, cylinder, box, ellipsoid = (_of_type(mujoco, model, name) for name in names)
     radius, half = model.geom_size[:, 0], model.geom_size[:, 1]
-    sphere = np.select([capsule, cylinder], [radius + half, np.hypot(radius, half)], radius)
-    length = np.select([capsule, cylinder], [radius + half, half], radius)
-    box = np.abs(model.geom_aabb[:, :3]) + np.column_stack([radius, radius, length])
-    inside = (box <= model.geom_aabb[:, 3:] * (1 + 1e-12)).all(1)
+    corner, longest = np.linalg.norm(model.geom_size, axis=1), model.geom_size.max(1)
+    spheres = [radius + half, np.hypot(radius, half), corner, longest]
+    sphere = np.select([capsule, cylinder, box, ellipsoid], spheres, radius)
+    inside = (_reaches(mujoco, model) <= model.geom_aabb[:, 3:] * (1 + 1e-12)).all(1)
     return plane | (inside & (sphere <= model.geom_rbound * (1 + 1e-12)))
+
+
+def _of_type(mujoco: Any, model: Any, *names: str) -> NDArray[np.bool_]:
+    return np.isin(model.geom_type, [int(getattr(mujoco.mjtGeom, f"mjGEOM_{name}")) for name in names])
+
+
+def _reaches(mujoco: Any, model: Any) -> NDArray[np.float64]:
+    """How far each geom reaches from the middle of its aabb, by its geom_size, in its three axes; 0 for geoms whose
+    shape is elsewhere: (geoms, 3)."""
+    radius, half = model.geom_size[:, 0], model.geom_size[:, 1]
+    long = [_of_type(mujoco, model, "CAPSULE"), _of_type(mujoco, model, "CYLINDER")]
+    round_ones = np.column_stack([radius, radius, np.select(long, [radius + half, half], radius)])
+    sizes = np.where(_of_type(mujoco, model, "BOX", "ELLIPSOID")[:, None], model.geom_size, round_ones)
+    solid = _of_type(mujoco, model, "SPHERE", "CAPSULE", "CYLINDER", "BOX", "ELLIPSOID")
+    return np.where(solid[:, None], np.abs(model.geom_aabb[:, :3]) + sizes, 0)
+
+
+def boxes(mujoco: Any, model: Any) -> NDArray[np.float64]:
+    """A box around each geom but planes, in its own axes, even if its size was changed: the middle and half of the
+    sizes, as in geom_aabb, and a little larger than the geom, because shapes of meshes are rounded."""
+    half = np.maximum(model.geom_aabb[:, 3:], _reaches(mujoco, model)) * (1 + _ROUNDED) + _ROUNDED
+    boxes = np.column_stack([model.geom_aabb[:, :3], half])
+    return np.where(_of_type(mujoco, model, "PLANE")[:, None], 0, boxes)
 
 
 def _trees_fit(mujoco: Any, model: Any, compiled: Any) -> NDArray[np.bool_]:

@@ -23,7 +23,7 @@
     X(contact_pos, 3 * m->num_candidates)                                                                              \
     X(contact_frame, 9 * m->num_candidates)                                                                            \
     X(contact_row, m->num_candidates) /* the number of its first row */                                                \
-    X(contact_jacobian, 3 * m->nv)                                                                                     \
+    X(contact_jacobian, 6 * m->nv)                                                                                     \
     X(row_tree, m->num_rows) /* of each lane's rows: the number of the tree that they move */                          \
     X(loss, m->nf)           /* of rows of friction loss: the most force, */                                           \
     X(bound, m->nf)          /* and where it is reached */                                                             \

@@ -111,8 +111,10 @@
  *   jnt_curve      BE_CURVE numbers of each joint's limit
  *   tendon_coefs   how far each degree of freedom of tendon_dofs moves its tendon
  *   friction_loss, friction_R, friction_D, friction_damping   of each row of friction loss: see make_constraint.c
- *   pair_reach     for each pair, how far apart the geoms' middles, and their axes, may be when a contact begins
- *   pair_margin, pair_friction, pair_curve   of contacts */
+ *   geom_box       a box around each geom, in the geom's axes: its middle, and half of its sizes
+ *   pair_reach     for each pair, how far apart the geoms' middles, axes and surfaces may be when a contact begins
+ *   pair_begin     how far apart the surfaces may be when MuJoCo notes a contact: the margin and the gap
+ *   pair_margin, pair_friction (5 numbers), pair_curve   of contacts */
 #define BE_PHYSICS_FLOATS(X)                                                                                           \
     X(qpos0)                                                                                                           \
     X(qpos_spring)                                                                                                     \
@@ -138,6 +140,7 @@
     X(geom_pos)                                                                                                        \
     X(geom_quat)                                                                                                       \
     X(geom_size)                                                                                                       \
+    X(geom_box)                                                                                                        \
     X(site_pos)                                                                                                        \
     X(site_quat)                                                                                                       \
     X(wrap_prm)                                                                                                        \
@@ -164,6 +167,7 @@
     X(friction_D)                                                                                                      \
     X(friction_damping)                                                                                                \
     X(pair_reach)                                                                                                      \
+    X(pair_begin)                                                                                                      \
     X(pair_margin)                                                                                                     \
     X(pair_friction)                                                                                                   \
     X(pair_curve)
@@ -181,6 +185,7 @@ enum { /* MuJoCo's numbers for jnt_type, sameframe and so on, which its files of
        BE_EULER = 0,
        BE_RK4 = 1,
        BE_IMPLICITFAST = 3,
+       BE_PLANE = 0,
        BE_CAPSULE = 3,
        BE_AT_TENDON = 3,    /* of actuator_trntype */
        BE_AFFINE = 1,       /* of actuator_gaintype and actuator_biastype */
@@ -203,11 +208,22 @@ typedef enum be_physics_pair_kind {
     BE_PAIR_BALLS,         /* two things in balls */
     BE_PAIR_CAPSULES,      /* capsules or spheres */
     BE_PAIR_PLANE_CYLINDER,
+    BE_PAIR_PLANE_BOX,
+    BE_PAIR_SPHERE_BOX,
+    BE_PAIR_CAPSULE_BOX,
+    BE_PAIR_PLANE_ELLIPSOID,
 } be_physics_pair_kind;
 
 /* How many contacts there are at most in a pair whose contacts are found here. */
 static inline int be_physics_candidates(int kind) {
-    return kind == BE_PAIR_PLANE_CYLINDER ? 4 : kind == BE_PAIR_PLANE_CAPSULE ? 2 : 1;
+    static const int most[] = {
+        [BE_PAIR_PLANE_BALL] = 1,      [BE_PAIR_PLANE_CAPSULE] = 2,
+        [BE_PAIR_BALLS] = 1,           [BE_PAIR_CAPSULES] = 2,
+        [BE_PAIR_PLANE_CYLINDER] = 4,  [BE_PAIR_PLANE_BOX] = 8, /* its corners, of which four touch at most */
+        [BE_PAIR_SPHERE_BOX] = 1,      [BE_PAIR_CAPSULE_BOX] = 2,
+        [BE_PAIR_PLANE_ELLIPSOID] = 1,
+    };
+    return most[kind];
 }
 
 #define BE_PHYSICS_MEMBER(name) name,

@@ -98,7 +98,7 @@ def test_pickled_lanes_keep_the_bounds_that_they_had():
 CAUSES = {
     "geom_margin": WIDER["geom_margin"],
     "geom_size": LARGER["geom_size"],
-    "geom_gap": lambda model: model.geom_gap + 0.01,
+    "geom_gap": lambda model: model.geom_gap - 0.01,
     "body_ipos": lambda model: model.body_ipos + [[0, 0.5, 0.7]] * model.nbody,
     "geom_solimp": lambda model: model.geom_solimp * 1.5,
     "dof_damping": lambda model: 0 * model.dof_damping,

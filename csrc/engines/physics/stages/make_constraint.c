@@ -114,35 +114,38 @@ static int last_dof(const be_physics_model *m, int body) {
     return m->body_dofnum[weld] ? m->body_dofadr[weld] + m->body_dofnum[weld] - 1 : -1;
 }
 
-/* How degree of freedom i moves candidate k of a contact, in the contact's three directions; `sign` is that of the
- * body. `offset` is where the contact is, from the middle of the tree. */
-BE_INLINE void move_contact(be_physics_group *g, int i, const be_vd *offset, const be_vd *frame, double sign) {
+/* How degree of freedom i moves candidate k of a contact, in the contact's three directions, and turns it around so
+ * many of them; `sign` is that of the body. `offset` is where the contact is, from the middle of the tree. */
+BE_INLINE void move_contact(be_physics_group *g, int i, const be_vd *offset, const be_vd *frame, double sign,
+                            int turns) {
     const be_vd *dof = g->cdof + 6 * i;
     be_vd moves[3];
     be_cross(moves, dof, offset);
     for (int c = 0; c < 3; c++) moves[c] = sign * (dof[3 + c] + moves[c]);
-    for (int axis = 0; axis < 3; axis++) {
+    for (int axis = 0; axis < 3 + turns; axis++) {
         be_vd sum = be_set1(0);
-        for (int c = 0; c < 3; c++) sum += moves[c] * frame[3 * axis + c];
+        for (int c = 0; c < 3; c++) {
+            sum += (axis < 3 ? moves[c] : sign * dof[c]) * frame[3 * (axis < 3 ? axis : axis - 3) + c];
+        }
         g->contact_jacobian[axis * g->m->nv + i] = sum;
     }
 }
 
-/* mj_jacDifPair and the turn into the contact's frame: how candidate k moves in its three directions. Joints that move
- * both bodies move it by 0. */
-BE_INLINE void jacobian(be_physics_group *g, int from, int to, int k) {
+/* mj_jacDifPair and the turn into the contact's frame: how candidate k moves and turns. Joints that move both bodies
+ * move it by 0. */
+BE_INLINE void jacobian(be_physics_group *g, int from, int to, int k, int turns) {
     const be_physics_model *m = g->m;
     const be_vd *frame = g->contact_frame + 9 * k;
     const int body = last_dof(m, to) < 0 ? from : to;
     be_vd offset[3];
     be_sub3(offset, g->contact_pos + 3 * k, g->subtree_com + 3 * m->body_rootid[body]);
-    be_zero(g->contact_jacobian, 3 * m->nv);
+    be_zero(g->contact_jacobian, (3 + turns) * m->nv);
     for (int i = last_dof(m, to), j = last_dof(m, from); i != j;) {
         if (i > j) {
-            move_contact(g, i, offset, frame, 1);
+            move_contact(g, i, offset, frame, 1, turns);
             i = m->dof_parentid[i];
         } else {
-            move_contact(g, j, offset, frame, -1);
+            move_contact(g, j, offset, frame, -1, turns);
             j = m->dof_parentid[j];
         }
     }
@@ -158,21 +161,23 @@ BE_INLINE void contact(be_physics_group *g, const int wide, unsigned here, int p
         const int lane = __builtin_ctz(left);
         ((double *)&g->contact_row[k])[lane] = (double)g->nefc[lane];
     }
-    jacobian(g, from, to, k);
-    const be_vd inside = g->contact_dist[k] - BE_K(pair_margin, pair), friction = BE_K(pair_friction, pair);
+    const int dim = m->pair_dim[pair];
+    jacobian(g, from, to, k, dim > 3 ? dim - 3 : 0);
+    const be_vd inside = g->contact_dist[k] - BE_K(pair_margin, pair), friction = BE_K(pair_friction, 5 * pair);
     const curve c = {CURVE(pair_curve, pair, BE_STIFFNESS), CURVE(pair_curve, pair, BE_DAMPING),
                      IMPEDANCE(pair_curve, pair, m->pair_shape[pair], inside)};
     const be_vd weight = BE_K(body_invweight0, 2 * from) + BE_K(body_invweight0, 2 * to);
-    if (m->pair_dim[pair] == 1) {
+    if (dim == 1) {
         const be_vd R = positive((1 - c.impedance) * weight / c.impedance);
         append(g, here, g->contact_jacobian, tree, R, &c, inside);
         return;
     }
     const be_vd R = positive((1 - c.impedance) * (weight + friction * friction * weight) / c.impedance);
     const be_vd mu = friction * be_sqrt(R / positive(BE_K(opt_impratio, 0)) / R);
-    for (int axis = 1; axis < 3; axis++) {
+    for (int axis = 1; axis < dim; axis++) {
+        const be_vd steep = BE_K(pair_friction, 5 * pair + axis - 1);
         for (int side = 0; side < 2; side++) {
-            const be_vd slope = side ? -friction : friction;
+            const be_vd slope = side ? -steep : steep;
             for (int64_t i = 0; i < nv; i++) {
                 g->row[i] = g->contact_jacobian[i] + g->contact_jacobian[axis * nv + i] * slope;
             }

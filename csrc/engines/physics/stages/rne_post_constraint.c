@@ -1,29 +1,27 @@
 /* mj_rnePostConstraint, as far as cfrc_ext: the forces of contacts on bodies. */
 #include "engines/physics/group.h"
 
-/* mj_contactForce: the force of candidate k along the axes of its frame, in lanes `here`. */
+/* mj_contactForce: the force of candidate k along the axes of its frame, and its torque around them, in lanes `here`.
+ */
 BE_INLINE void contact_force(be_vd *along, const be_physics_group *g, const int wide, unsigned here, int pair, int k) {
-    const int count = g->m->pair_dim[pair] == 1 ? 1 : 4;
-    const be_vd friction = BE_K(pair_friction, pair);
-    be_vd pyramid[4] = {be_set1(0), be_set1(0), be_set1(0), be_set1(0)};
+    const int dim = g->m->pair_dim[pair], count = dim == 1 ? 1 : 2 * (dim - 1);
+    be_vd pyramid[10];
+    be_zero(pyramid, count);
     for (unsigned left = here; left; left &= left - 1) {
         const int lane = __builtin_ctz(left), row = (int)((const double *)&g->contact_row[k])[lane];
         for (int i = 0; i < count; i++) {
             ((double *)&pyramid[i])[lane] = ((const double *)&g->efc_force[row + i])[lane];
         }
     }
-    be_zero(along, 3);
+    be_zero(along, 6);
     if (count == 1) {
         along[0] = pyramid[0];
         return;
     }
-    for (int i = 0; i < 4; i++) along[0] += pyramid[i];
-    for (int i = 0; i < 2; i++) along[1 + i] = (pyramid[2 * i] - pyramid[2 * i + 1]) * friction;
-}
-
-/* mju_mulMatTVec3 */
-BE_INLINE void turn_back(be_vd *to, const be_vd *matrix, const be_vd *v) {
-    for (int i = 0; i < 3; i++) to[i] = matrix[i] * v[0] + matrix[3 + i] * v[1] + matrix[6 + i] * v[2];
+    for (int i = 0; i < count; i++) along[0] += pyramid[i];
+    for (int i = 0; i < dim - 1; i++) {
+        along[1 + i] = (pyramid[2 * i] - pyramid[2 * i + 1]) * BE_K(pair_friction, 5 * pair + i);
+    }
 }
 
 /* Adds torque and force at candidate k to those on a body; `sign` -1 takes them away. */
@@ -40,16 +38,15 @@ BE_INLINE void push(be_physics_group *g, be_vl here, int body, int k, const be_v
 
 BE_INLINE void post(be_physics_group *g, const int wide, unsigned lanes) {
     const be_physics_model *m = g->m;
-    const be_vd no_torque[3] = {be_set1(0), be_set1(0), be_set1(0)};
     for (int pair = 0, k = 0; pair < m->num_pairs; pair++) {
         if (!m->pair_own[pair]) continue;
         for (const int end = k + be_physics_candidates(m->pair_kind[pair]); k < end; k++) {
             const be_vl here = ((const be_vl *)g->contact_here)[k];
             if (!(be_mask_bits(here) & lanes)) continue;
-            be_vd along[3], force[6];
+            be_vd along[6], force[6];
             contact_force(along, g, wide, be_mask_bits(here) & lanes, pair, k);
-            turn_back(force, g->contact_frame + 9 * k, no_torque);
-            turn_back(force + 3, g->contact_frame + 9 * k, along);
+            be_mul_mat_t_vec3(force, g->contact_frame + 9 * k, along + 3);
+            be_mul_mat_t_vec3(force + 3, g->contact_frame + 9 * k, along);
             push(g, here, m->geom_bodyid[m->pair_geoms[2 * pair]], k, force, -1);
             push(g, here, m->geom_bodyid[m->pair_geoms[2 * pair + 1]], k, force, 1);
         }
