@@ -141,7 +141,8 @@ BE_INLINE be_vl plane_ellipsoid(be_physics_group *g, const int wide, int pair, i
     for (int i = 0; i < 3; i++) local[i] *= size[i];
     const be_vd squared = be_dot3(local, local), inverse = 1 / be_sqrt(squared);
     const be_vl tiny = squared < BE_MINVAL * BE_MINVAL;
-    for (int i = 0; i < 3; i++) local[i] *= inverse * size[i];
+    const int together = *g->m->version >= 3013; /* MuJoCo multiplies by both at once */
+    for (int i = 0; i < 3; i++) local[i] = together ? local[i] * (inverse * size[i]) : local[i] * inverse * size[i];
     be_mul_mat_vec3(point, axes, local);
     for (int i = 0; i < 3; i++) point[i] = be_select(tiny, axes[3 * i] * size[0], point[i]);
     be_add_to(point, g->geom_xpos + 3 * geom, 3);
