@@ -50,7 +50,7 @@ class Model:
             "timestep": self.pick(0.001, 0.002, 0.005, 0.01),
             "integrator": self.pick("Euler", "Euler", "RK4", "implicitfast"),
             "solver": self.pick("Newton", "Newton", "Newton", "PGS", "PGS", "CG"),
-            "cone": self.pick("pyramidal", "pyramidal", "pyramidal", "pyramidal", "elliptic"),
+            "cone": self.pick("pyramidal", "pyramidal", "elliptic"),
             "jacobian": self.pick("auto", "auto", "dense", "sparse") if self.chance(0.2) else "auto",
             "iterations": self.pick(100, 50, 5, 3, 2, 1, 1),
             "ls_iterations": self.pick(50, 20, 8, 6, 5, 4, 3, 2, 1),

@@ -29,7 +29,7 @@ _MODEL = """<mujoco><option jacobian="dense"/><worldbody><geom type="plane" size
 
 @functools.cache
 def places(mujoco: Any) -> list[int]:
-    """In bytes from an mjData's beginning, in the order of _core.MUJOCO_PLACES; empty if they are not found."""
+    """In bytes, in the order of _core.MUJOCO_PLACES; empty if they are not found."""
     model = mujoco.MjModel.from_xml_string(_MODEL)
     first, second = (_places_in(mujoco, model, height) for height in (0.05, 2.0))
     counts = first[0] & second[0]
@@ -39,7 +39,7 @@ def places(mujoco: Any) -> list[int]:
 
 
 def _places_in(mujoco: Any, model: Any, height: float) -> tuple[set[int], dict[str, int]]:
-    """Where the counts may be, and where the pointers are that were found."""
+    """Where the counts may be, and where all else is that was found."""
     data = mujoco.MjData(model)
     data.qpos[2] = height
     mujoco.mj_fwdPosition(model, data)  # without the user's callbacks
@@ -47,8 +47,12 @@ def _places_in(mujoco: Any, model: Any, height: float) -> tuple[set[int], dict[s
     memory = np.frombuffer(ctypes.string_at(data._address, energy), np.int32)
     windows = np.lib.stride_tricks.sliding_window_view(memory, len(_COUNTS))
     matches = (windows == [getattr(data, name) for name in _COUNTS]).all(1)
-    sought = {getattr(data, name).ctypes.data: name for name in _core.MUJOCO_PLACES[1:]}
-    found: dict[str, int] = {}
+    contact = data.contact.dist  # a contact begins with it
+    found = {"contact size": contact.strides[0]}
+    for name in ("dim", "mu", "friction"):
+        found[f"contact {name}"] = getattr(data.contact, name).ctypes.data - contact.ctypes.data
+    sought = {getattr(data, name).ctypes.data: name for name in _core.MUJOCO_PLACES if name.startswith("efc")}
+    sought[contact.ctypes.data] = "contact"
     for place in range(energy, energy + _MOST_BYTES, 8):
         if not sought:  # what follows may not be the mjData's
             break

@@ -90,9 +90,9 @@ def solver(mujoco: Any, model: Any) -> PhysicsSolver:
     option, equalities = model.opt, equality_rows(mujoco, model)
     dense = int(mujoco.mjtJacobian.mjJAC_DENSE)
     auto = int(mujoco.mjtJacobian.mjJAC_AUTO)
+    elliptic = int(option.cone) == int(mujoco.mjtCone.mjCONE_ELLIPTIC)
     known = (
-        int(option.cone) == int(mujoco.mjtCone.mjCONE_PYRAMIDAL)
-        and (int(option.jacobian) == dense or (int(option.jacobian) == auto and model.nv < 60))
+        (int(option.jacobian) == dense or (int(option.jacobian) == auto and model.nv < 60))
         and option.noslip_iterations == 0
         and (model.ntree == 1 or not disabled(mujoco, model, "ISLAND"))
         and not disabled(mujoco, model, "REFSAFE", "WARMSTART", "MIDPHASE")
@@ -101,7 +101,12 @@ def solver(mujoco: Any, model: Any) -> PhysicsSolver:
     if known and int(option.solver) == int(mujoco.mjtSolver.mjSOL_NEWTON):
         return PhysicsSolver.NEWTON if equalities == 0 or asks(mujoco, model) else PhysicsSolver.NOTHING
     pgs = equalities == 0 and model.ntree == 1 and 0 < option.iterations <= PHYSICS_MOST_SWEEPS and since_3_17(mujoco)
-    pgs = pgs and int(option.solver) == int(mujoco.mjtSolver.mjSOL_PGS) and not len(_frictions(mujoco, model))
+    pgs = (
+        pgs
+        and int(option.solver) == int(mujoco.mjtSolver.mjSOL_PGS)
+        and not elliptic
+        and not len(_frictions(mujoco, model))
+    )
     return PhysicsSolver.PGS if known and pgs else PhysicsSolver.NOTHING
 
 
@@ -179,13 +184,17 @@ class Contacts:
             *((friction, "friction"), (solref, "solref"), (solimp, "solimp")),
         ):
             values[own] = getattr(model, f"pair_{name}")[numbers[own]]
-        self.rows = np.maximum(1, 2 * self.dim - 2)
+        elliptic = int(model.opt.cone) == int(mujoco.mjtCone.mjCONE_ELLIPTIC)
+        self.rows = self.dim if elliptic else np.maximum(1, 2 * self.dim - 2)
         self.begin = self.margin + gap
         self.friction = np.maximum(_MINMU, friction)
         self.curve, self.shape = curves(model, solref, solimp)
         capsules = kinds == kind.CAPSULES
         free = np.isin(kinds, [kind.CAPSULES, kind.SPHERE_BOX, kind.CAPSULE_BOX])
-        known = (
+        known = np.ones(len(found), bool)
+        if elliptic:  # friction that is damped in its own way
+            known[own] = (model.pair_solreffriction[numbers[own]] == 0).all(1)
+        known &= (
             np.where(free, one_tree, ground & on_plane)
             & (~capsules | since_3_17(mujoco))  # before, MuJoCo looked for contacts of capsules in another way
             & moves

@@ -5,7 +5,9 @@
 #include "engines/mujoco/inside.h"
 
 const char *const be_mujoco_state_names[] = {"TIME", "QPOS", "QVEL", "WARMSTART", "CTRL"};
-const char *const be_mujoco_place_names[] = {"ncon", "efc_J", "efc_D", "efc_R", "efc_aref"};
+const char *const be_mujoco_place_names[] = {"ncon",         "efc_J",       "efc_D",      "efc_R",
+                                             "efc_aref",     "efc_type",    "efc_id",     "contact",
+                                             "contact size", "contact dim", "contact mu", "contact friction"};
 const char *const be_mujoco_stage_names[] = {"mj_tendon",       "mj_collision",         "mj_makeConstraint",
                                              "mj_island",       "mj_projectConstraint", "mj_referenceConstraint",
                                              "mj_fwdConstraint"};
@@ -77,11 +79,24 @@ static int make_rows(void *context, be_physics_group *group, int lane, int wants
     find(t, group, lane, wants);
     together->stage[MJ_STAGE_MAKE](model, data);
     together->stage[MJ_STAGE_REFERENCE](model, data);
-    const int32_t *counts = (const int32_t *)(data + together->place[MJ_AT_COUNTS]);
-    *rows = (be_physics_rows){.count = counts[4], .ne = counts[1], .nf = counts[2]};
-    const double **const to[] = {
-        [MJ_AT_J] = &rows->J, [MJ_AT_D] = &rows->D, [MJ_AT_R] = &rows->R, [MJ_AT_AREF] = &rows->aref};
-    for (int k = MJ_AT_J; k < MJ_PLACES; k++) *to[k] = *(double *const *)(data + together->place[k]);
+    const int64_t *place = together->place;
+    const int32_t *counts = (const int32_t *)(data + place[MJ_AT_COUNTS]);
+#define POINTER(at) (*(void *const *)(data + place[at]))
+    *rows = (be_physics_rows){.count = counts[4],
+                              .ne = counts[1],
+                              .nf = counts[2],
+                              .J = POINTER(MJ_AT_J),
+                              .D = POINTER(MJ_AT_D),
+                              .R = POINTER(MJ_AT_R),
+                              .aref = POINTER(MJ_AT_AREF),
+                              .type = POINTER(MJ_AT_TYPE),
+                              .id = POINTER(MJ_AT_ID),
+                              .contact = POINTER(MJ_AT_CONTACT),
+                              .contact_size = place[MJ_CONTACT_SIZE],
+                              .dim_at = place[MJ_CONTACT_DIM],
+                              .mu_at = place[MJ_CONTACT_MU],
+                              .friction_at = place[MJ_CONTACT_FRICTION]};
+#undef POINTER
     return 1;
 }
 

@@ -132,8 +132,22 @@ enum {
     MJ_STAGES
 };
 /* What a stage leaves in an mjData and where, in bytes from its beginning: numbers of rows (ncon, ne, nf, nl and nefc
- * follow each other), and pointers. */
-enum { MJ_AT_COUNTS, MJ_AT_J, MJ_AT_D, MJ_AT_R, MJ_AT_AREF, MJ_PLACES };
+ * follow each other), and pointers; then the size of a contact, and where in it numbers are. */
+enum {
+    MJ_AT_COUNTS,
+    MJ_AT_J,
+    MJ_AT_D,
+    MJ_AT_R,
+    MJ_AT_AREF,
+    MJ_AT_TYPE,
+    MJ_AT_ID,
+    MJ_AT_CONTACT,
+    MJ_CONTACT_SIZE,
+    MJ_CONTACT_DIM,
+    MJ_CONTACT_MU,
+    MJ_CONTACT_FRICTION,
+    MJ_PLACES
+};
 extern const char *const be_mujoco_place_names[MJ_PLACES];
 extern const char *const be_mujoco_state_names[MJ_STATES];
 extern const char *const be_mujoco_stage_names[MJ_STAGES];

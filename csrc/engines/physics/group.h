@@ -24,9 +24,11 @@
     X(contact_frame, 9 * m->num_candidates)                                                                            \
     X(contact_row, m->num_candidates) /* the number of its first row */                                                \
     X(contact_jacobian, 6 * m->nv)                                                                                     \
-    X(row_tree, m->num_rows) /* of each lane's rows: the number of the tree that they move */                          \
-    X(loss, m->nf)           /* of rows of friction loss: the most force, */                                           \
-    X(bound, m->nf)          /* and where it is reached */                                                             \
+    X(row_tree, m->num_rows)      /* of each lane's rows: the number of the tree that they move */                     \
+    X(loss, m->nf)                /* of rows of friction loss: the most force, */                                      \
+    X(bound, m->nf)               /* and where it is reached */                                                        \
+    X(row_here, m->num_rows)      /* masks: which lanes have a row there */                                            \
+    X(cone_friction, m->num_rows) /* of rows of cones: see cone.h */                                                   \
     X(row, m->nv)                                                                                                      \
     X(J, m->num_rows * m->nv)                                                                                          \
     X(D, m->num_rows)                                                                                                  \
@@ -34,10 +36,14 @@
     X(aref, m->num_rows)                                                                                               \
     X(efc_force, m->num_rows)                                                                                          \
     X(Y, be_physics_has_pgs(m) * m->num_rows * m->nv) /* of mj_makeY */                                                \
-    X(solver, be_physics_has_pgs(m) ? BE_PHYSICS_PROBLEM : 9 * m->num_rows + 5 * m->nv + 2 * m->nv * m->nv)
+    X(solver, be_physics_has_pgs(m) ? BE_PHYSICS_PROBLEM : be_physics_newton_size(m))
 
 enum { BE_PHYSICS_PROBLEM = 2900 }; /* numbers that one lane's solver takes: see pgs.c */
 static inline int be_physics_has_pgs(const be_physics_model *m) { return *m->solves == BE_SOLVES_PGS; }
+static inline int64_t be_physics_newton_size(const be_physics_model *m) { /* see newton.c */
+    const int64_t nv = m->nv;
+    return 10 * m->num_rows + 5 * nv + 2 * nv * nv + (*m->opt_cone ? nv * nv + 6 * nv : 0);
+}
 
 #define BE_PHYSICS_VECTOR(name, count) be_vd *name;
 struct be_physics_group {
@@ -49,6 +55,9 @@ struct be_physics_group {
     int wide; /* 1: read `columns` */
     be_physics_job *job;
     be_vl nefc;       /* rows of constraints of each lane */
+    be_vl next;       /* the first place that a next row of each lane may have: lanes with cones leave out some */
+    int num_places;   /* for rows, so far */
+    int *row_dim;     /* by place: 1, or how many rows belong to the cone that begins there */
     unsigned present; /* bits of lanes that are stepped and have not failed */
     unsigned left;    /* bits of lanes whose constraints are left to the caller */
     int last;         /* 1: this is the evaluation that arrays are kept of */
@@ -90,6 +99,11 @@ unsigned be_physics_collide(be_physics_group *g);
  * mj_referenceConstraint): J, D, R, aref, nefc. Lanes for which there is no room get a bit in `left`. */
 #define be_physics_make_constraint BE_ISA_NAME(be_physics_make_constraint)
 void be_physics_make_constraint(be_physics_group *g, unsigned lanes);
+
+/* Finds a place for the next row, or for a cone of `dim` rows, in some of the lanes `left`, which are taken out of it,
+ * and are in *mask. Returns -1 if there is no room: then they get a bit in `left` of the group. */
+#define be_physics_take_place BE_ISA_NAME(be_physics_take_place)
+int be_physics_take_place(be_physics_group *g, unsigned *left, int dim, be_vl *mask);
 
 /* Solves for qacc, qfrc_constraint and efc_force of some lanes (mj_solNewton). Lanes whose Hessian is singular get a
  * bit in `left`. */

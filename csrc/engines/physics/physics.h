@@ -89,6 +89,7 @@
     X(M_rownnz)                                                                                                        \
     X(M_rowadr)                                                                                                        \
     X(M_colind)                                                                                                        \
+    X(opt_cone)                                                                                                        \
     X(opt_integrator)                                                                                                  \
     X(opt_iterations)                                                                                                  \
     X(opt_ls_iterations)                                                                                               \
@@ -185,6 +186,7 @@ enum { /* MuJoCo's numbers for jnt_type, sameframe and so on, which its files of
        BE_EULER = 0,
        BE_RK4 = 1,
        BE_IMPLICITFAST = 3,
+       BE_ROW_OF_CONE = 7, /* of efc_type */
        BE_PLANE = 0,
        BE_CAPSULE = 3,
        BE_AT_TENDON = 3,    /* of actuator_trntype */
@@ -199,6 +201,7 @@ typedef enum be_physics_shape { BE_FLAT, BE_LINEAR, BE_QUADRATIC } be_physics_sh
 enum { BE_STIFFNESS, BE_DAMPING, BE_LEAST, BE_MOST, BE_WIDTH, BE_MIDPOINT, BE_BELOW, BE_ABOVE, BE_CURVE };
 
 typedef enum be_physics_solves { BE_SOLVES_NOTHING, BE_SOLVES_NEWTON, BE_SOLVES_PGS } be_physics_solves;
+enum { BE_CONE_DIMS = 6 };    /* the most rows of an elliptic cone */
 enum { BE_PGS_ROWS = 48 };    /* num_rows of models with BE_SOLVES_PGS */
 enum { BE_MAX_SWEEPS = 100 }; /* of PGS: no model with BE_SOLVES_PGS asks for more iterations */
 
@@ -343,6 +346,10 @@ typedef int be_physics_constrain(void *context, be_physics_group *group, int lan
 typedef struct be_physics_rows {
     int count, ne, nf;
     const double *J, *D, *R, *aref;
+    /* With elliptic cones: MuJoCo's efc_type and efc_id and, of each contact, numbers at places in bytes. */
+    const int32_t *type, *id;
+    const char *contact;
+    int64_t contact_size, dim_at, mu_at, friction_at;
 } be_physics_rows;
 
 /* Has the rows of one lane's constraints made; the group solves them. What `rows` points at is read before the next

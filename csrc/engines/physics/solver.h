@@ -15,10 +15,11 @@ typedef struct solver {
     be_vd *qfrc_constraint;
     be_vd tolerance, scale;
     be_vd *jar, *Jv, *quad0, *quad1, *quad2, *base; /* by row */
-    be_vl *all, *exists, *active;                   /* by row: `all` of a lane, and those of the tree */
+    be_vl *all, *exists, *active, *middle;          /* by row: `all` of a lane, and those of the tree; see cone.h */
     be_vd *Ma, *Mv, *grad, *Mgrad, *search;         /* by degree of freedom */
     be_vd *by_dof[5];                               /* where the last five begin for all degrees of freedom */
-    be_vd *L, *H;                                   /* nv x nv */
+    be_vd *L, *H, *L_with_cones, *cone_rows;        /* nv x nv; 6 x nv */
+    int has_cones;                                  /* 1: in the middle zone, in some lane */
     be_vl singular;                                 /* lanes whose Hessian had no factor */
     be_vd cost, line1, line2, evaluations;
 } solver;

@@ -199,4 +199,4 @@ def test_what_is_said_of_rows_that_mujoco_makes():
     env.reset(seed=1)
     env.step(np.zeros((4, 3), np.float32))
     assert "MuJoCo made the rows of constraints of 100% of their evaluations" in how(env)[0]
-    assert "contacts only MuJoCo finds (box and box)" in how(env)[0]
+    assert "contacts only MuJoCo finds (box and box" in how(env)[0]

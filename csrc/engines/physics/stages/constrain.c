@@ -48,22 +48,55 @@ static void leave(be_physics_group *g, unsigned left, unsigned limits, unsigned 
     }
 }
 
+static const void *contact_of(const be_physics_rows *rows, int k, int64_t at) {
+    return rows->contact + rows->id[k] * rows->contact_size + at;
+}
+
+/* How many of the caller's rows belong together from row k on. */
+static int dim_of(const be_physics_model *m, const be_physics_rows *rows, int k) {
+    if (!*m->opt_cone || rows->type[k] != BE_ROW_OF_CONE) return 1;
+    return *(const int32_t *)contact_of(rows, k, rows->dim_at);
+}
+
+/* Copies row k of the caller's to place `place` of a lane. */
+static void put_row(be_physics_group *g, int lane, int place, const be_physics_rows *rows, int k) {
+    const int64_t nv = g->m->nv;
+    double *to = (double *)(g->J + place * nv) + lane;
+    for (int64_t i = 0; i < nv; i++) to[i * BE_VL] = rows->J[k * nv + i];
+    ((double *)&g->D[place])[lane] = rows->D[k];
+    ((double *)&g->R[place])[lane] = rows->R[k];
+    ((double *)&g->aref[place])[lane] = rows->aref[k];
+    ((double *)&g->row_tree[place])[lane] = 0;
+    ((be_vl *)g->row_here)[place] |= be_lanes_of(1u << lane);
+}
+
+static void put_friction(be_physics_group *g, int lane, int place, const be_physics_rows *rows, int k, int dim) {
+    const double *friction = contact_of(rows, k, rows->friction_at);
+    for (int j = 0; j < dim; j++) {
+        double *to = (double *)&g->cone_friction[place + j] + lane;
+        *to = j ? friction[j - 1] : *(const double *)contact_of(rows, k, rows->mu_at);
+    }
+}
+
 /* Copies rows that the caller has made to a lane. Returns 0 if they do not fit. */
 static int take_rows(be_physics_group *g, int lane, const be_physics_rows *rows) {
     const be_physics_model *m = g->m;
     if (rows->count > m->num_rows || rows->ne != m->ne || rows->nf != m->nf) return 0;
-    for (int64_t k = 0; k < rows->count; k++) {
+    for (int k = 0; k < rows->count; k++) {
         if (!(__builtin_fabs(rows->aref[k]) < HUGE_VAL)) return 0;
-        if (k >= m->ne && k < m->ne + m->nf) continue; /* of friction loss: these are there */
-        double *to = (double *)(g->J + k * m->nv) + lane;
-        for (int64_t i = 0; i < m->nv; i++) to[i * BE_VL] = rows->J[k * m->nv + i];
-        ((double *)&g->D[k])[lane] = rows->D[k];
-        ((double *)&g->R[k])[lane] = rows->R[k];
-        ((double *)&g->aref[k])[lane] = rows->aref[k];
-        ((double *)&g->row_tree[k])[lane] = 0;
     }
-    g->job->rows[lane] += rows->count - (int)g->nefc[lane];
-    g->nefc[lane] = rows->count;
+    for (int k = 0; k < m->ne; k++) put_row(g, lane, k, rows, k);
+    for (int k = (int)(m->ne + m->nf); k < rows->count;) { /* those of friction loss are there */
+        const int dim = dim_of(m, rows, k);
+        unsigned left = 1u << lane;
+        be_vl mask;
+        const int place = be_physics_take_place(g, &left, dim, &mask);
+        if (place < 0) return 0;
+        for (int j = 0; j < dim; j++) put_row(g, lane, place + j, rows, k + j);
+        if (dim > 1) put_friction(g, lane, place, rows, k, dim);
+        k += dim;
+    }
+    g->job->rows[lane] += rows->count - (int)(m->ne + m->nf);
     return 1;
 }
 

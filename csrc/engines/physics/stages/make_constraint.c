@@ -1,4 +1,4 @@
-/* mj_makeConstraint, mj_makeImpedance and mj_referenceConstraint, for friction loss, limits of joints and pyramidal
+/* mj_makeConstraint, mj_makeImpedance and mj_referenceConstraint, for friction loss, limits of joints and
  * contacts, of which each moves one tree of joints. After the rows of friction loss, lane i's rows are its own: row k
  * of two lanes may be of different constraints. */
 #include <math.h>
@@ -35,6 +35,47 @@ static int tree_of(const be_physics_model *m, int dof) {
     return tree;
 }
 
+/* Where a lane's next row, or cone of `dim` rows, has its place: lanes have one of the same size at a place, if any. */
+static int place_of(const be_physics_group *g, int lane, int dim) {
+    int k = (int)g->next[lane];
+    while (k < g->num_places && g->row_dim[k] != dim) k += g->row_dim[k];
+    return k;
+}
+
+int be_physics_take_place(be_physics_group *g, unsigned *left, int dim, be_vl *mask) {
+    const int k = place_of(g, __builtin_ctz(*left), dim);
+    unsigned here = be_mask_bits(g->next == k) & *left;
+    for (unsigned others = *g->m->opt_cone ? *left & ~here : 0; others; others &= others - 1) {
+        const int lane = __builtin_ctz(others);
+        if (place_of(g, lane, dim) == k) here |= 1u << lane;
+    }
+    *left &= ~here;
+    if (k + dim > g->m->num_rows) {
+        g->left |= here;
+        return -1;
+    }
+    for (; g->num_places < k + dim; g->num_places++) {
+        ((be_vl *)g->row_here)[g->num_places] = be_lane_numbers() < 0;
+        g->row_dim[g->num_places] = dim;
+    }
+    *mask = be_lanes_of(here);
+    g->nefc += *mask & dim;
+    g->next = (g->next & ~*mask) | (*mask & (k + dim));
+    return k;
+}
+
+/* Writes a row to place k of some lanes. */
+BE_INLINE void store(be_physics_group *g, be_vl mask, int k, const be_vd *row, int tree, be_vd R, be_vd aref) {
+    const int64_t nv = g->m->nv;
+    be_vd *to = g->J + k * nv;
+    ((be_vl *)g->row_here)[k] |= mask;
+    for (int64_t i = 0; i < nv; i++) to[i] = be_select(mask, row[i], to[i]);
+    g->row_tree[k] = be_select(mask, be_set1(tree), g->row_tree[k]);
+    g->D[k] = be_select(mask, 1 / R, g->D[k]);
+    g->R[k] = be_select(mask, R, g->R[k]);
+    g->aref[k] = be_select(mask, aref, g->aref[k]);
+}
+
 /* Appends a row, which moves tree `tree`, to the lanes of `here`. Rows without sound numbers are not stored, because
  * others, which will be in these lanes later, multiply what is left of them by 0: such lanes are left out. */
 BE_INLINE void append(be_physics_group *g, unsigned here, const be_vd *row, int tree, be_vd R, const curve *c,
@@ -42,23 +83,38 @@ BE_INLINE void append(be_physics_group *g, unsigned here, const be_vd *row, int 
     const be_physics_model *m = g->m;
     const int64_t nv = m->nv;
     const be_vd velocity = be_dot(row, g->qvel, nv);
-    const be_vd D = 1 / R, aref = -c->damping * velocity - c->stiffness * c->impedance * inside;
+    const be_vd aref = -c->damping * velocity - c->stiffness * c->impedance * inside;
     g->present &= ~(be_mask_bits(~(be_abs(aref) < HUGE_VAL)) & here); /* it has the row's NaN, or its infinity as NaN */
-    for (unsigned left = here & g->present; left;) { /* lanes that have as many rows so far go together */
-        const int k = (int)g->nefc[__builtin_ctz(left)];
-        const be_vl mask = be_lanes_of(left) & (g->nefc == k);
-        left &= ~be_mask_bits(mask);
-        if (k == m->num_rows) {
-            g->left |= be_mask_bits(mask);
-            continue;
+    for (unsigned left = here & g->present; left;) {
+        be_vl mask;
+        const int k = be_physics_take_place(g, &left, 1, &mask);
+        if (k >= 0) store(g, mask, k, row, tree, R, aref);
+    }
+}
+
+/* The rows of an elliptic cone, as `append` does it. R is that of the normal direction. */
+BE_INLINE void append_cone(be_physics_group *g, const int wide, unsigned here, int pair, int tree, be_vd R,
+                           const curve *c, be_vd inside) {
+    const be_physics_model *m = g->m;
+    const int dim = m->pair_dim[pair];
+    const be_vd resistance = R / positive(BE_K(opt_impratio, 0));
+    be_vd f[BE_CONE_DIMS], Rs[BE_CONE_DIMS] = {R, resistance}, aref[BE_CONE_DIMS];
+    f[1] = BE_K(pair_friction, 5 * pair);
+    f[0] = f[1] * be_sqrt(resistance / R);
+    for (int j = 2; j < dim; j++) f[j] = BE_K(pair_friction, 5 * pair + j - 1);
+    for (int j = 2; j < dim; j++) Rs[j] = resistance * f[1] * f[1] / (f[j] * f[j]);
+    for (int j = 0; j < dim; j++) {
+        const be_vd velocity = be_dot(g->contact_jacobian + j * m->nv, g->qvel, m->nv);
+        aref[j] = -c->damping * velocity - (j ? be_set1(0) : c->stiffness * c->impedance * inside);
+        g->present &= ~(be_mask_bits(~(be_abs(aref[j]) < HUGE_VAL)) & here);
+    }
+    for (unsigned left = here & g->present; left;) {
+        be_vl mask;
+        const int k = be_physics_take_place(g, &left, dim, &mask);
+        for (int j = 0; k >= 0 && j < dim; j++) {
+            store(g, mask, k + j, g->contact_jacobian + j * m->nv, tree, Rs[j], aref[j]);
+            g->cone_friction[k + j] = be_select(mask, f[j], g->cone_friction[k + j]);
         }
-        g->nefc -= mask; /* which is -1 */
-        be_vd *to = g->J + k * nv;
-        for (int64_t i = 0; i < nv; i++) to[i] = be_select(mask, row[i], to[i]);
-        g->row_tree[k] = be_select(mask, be_set1(tree), g->row_tree[k]);
-        g->D[k] = be_select(mask, D, g->D[k]);
-        g->R[k] = be_select(mask, R, g->R[k]);
-        g->aref[k] = be_select(mask, aref, g->aref[k]);
     }
 }
 
@@ -83,7 +139,6 @@ BE_INLINE void friction(be_physics_group *g, const int wide) {
         g->bound[k] = g->R[at] * g->loss[k];
         g->aref[at] = -BE_K(friction_damping, k) * velocity;
     }
-    g->nefc += m->ne + m->nf;
 }
 
 /* mj_instantiateLimit */
@@ -156,20 +211,23 @@ BE_INLINE void contact(be_physics_group *g, const int wide, unsigned here, int p
     const be_physics_model *m = g->m;
     const int64_t nv = m->nv;
     const int from = m->geom_bodyid[m->pair_geoms[2 * pair]], to = m->geom_bodyid[m->pair_geoms[2 * pair + 1]];
-    const int tree = tree_of(m, last_dof(m, to) < 0 ? last_dof(m, from) : last_dof(m, to));
+    const int tree = tree_of(m, last_dof(m, to) < 0 ? last_dof(m, from) : last_dof(m, to)), dim = m->pair_dim[pair];
     for (unsigned left = here; left; left &= left - 1) {
         const int lane = __builtin_ctz(left);
-        ((double *)&g->contact_row[k])[lane] = (double)g->nefc[lane];
+        ((double *)&g->contact_row[k])[lane] = place_of(g, lane, *m->opt_cone ? dim : 1);
     }
-    const int dim = m->pair_dim[pair];
     jacobian(g, from, to, k, dim > 3 ? dim - 3 : 0);
     const be_vd inside = g->contact_dist[k] - BE_K(pair_margin, pair), friction = BE_K(pair_friction, 5 * pair);
     const curve c = {CURVE(pair_curve, pair, BE_STIFFNESS), CURVE(pair_curve, pair, BE_DAMPING),
                      IMPEDANCE(pair_curve, pair, m->pair_shape[pair], inside)};
     const be_vd weight = BE_K(body_invweight0, 2 * from) + BE_K(body_invweight0, 2 * to);
-    if (dim == 1) {
+    if (dim == 1 || *m->opt_cone) {
         const be_vd R = positive((1 - c.impedance) * weight / c.impedance);
-        append(g, here, g->contact_jacobian, tree, R, &c, inside);
+        if (dim == 1) {
+            append(g, here, g->contact_jacobian, tree, R, &c, inside);
+        } else {
+            append_cone(g, wide, here, pair, tree, R, &c, inside);
+        }
         return;
     }
     const be_vd R = positive((1 - c.impedance) * (weight + friction * friction * weight) / c.impedance);
@@ -200,7 +258,12 @@ BE_INLINE void make(be_physics_group *g, const int wide, unsigned lanes) {
 }
 
 void be_physics_make_constraint(be_physics_group *g, unsigned lanes) {
-    g->nefc = be_lane_numbers() * 0;
+    const int first = (int)(g->m->ne + g->m->nf);
+    g->nefc = g->next = be_lane_numbers() * 0 + first;
+    for (g->num_places = 0; g->num_places < first; g->num_places++) {
+        g->row_dim[g->num_places] = 1;
+        ((be_vl *)g->row_here)[g->num_places] = g->num_places < g->m->ne ? be_lane_numbers() < 0 : BE_ALL_LANES;
+    }
     if (g->wide) {
         make(g, 1, lanes);
     } else {

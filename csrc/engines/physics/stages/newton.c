@@ -1,7 +1,7 @@
-/* mj_solNewton with dense matrices and pyramidal cones. Lanes iterate together: masks say which of them are still at
+/* mj_solNewton with dense matrices. Lanes iterate together: masks say which of them are still at
  * it, and which rows each of them has. Rows move one tree of joints each, so MuJoCo's islands are the trees that have
  * rows: they are solved one after the other (mj_solNewton_island). */
-#include "engines/physics/solver.h"
+#include "engines/physics/cone.h"
 
 /* M times a vector (mju_mulSymVecSparse). */
 static void mul_m(const solver *s, be_vd *restrict to, const be_vd *v) {
@@ -41,6 +41,14 @@ __attribute__((noinline)) static be_vl is_cold(solver *s, be_vd warm, be_vd smoo
     return warm + 0.5 * be_dot(s->Mv, s->search, s->nv) > smooth;
 }
 
+/* Adds the cost of row k, or of the cone that begins there. */
+static be_vd add_costs(const solver *s, int k, const be_vd *jar, be_vd cost) {
+    if (s->g->row_dim[k] == 1) return add_cost(s, k, *jar, cost);
+    const cone c = cone_of(s, k);
+    const cone_point p = cone_point_of(&c, jar);
+    return add_cone_cost(&c, jar, &p, cost);
+}
+
 /* Starts from the cheaper one of qacc_warmstart and qacc_smooth. */
 static void warmstart(solver *s) {
     be_physics_group *g = s->g;
@@ -48,8 +56,10 @@ static void warmstart(solver *s) {
     for (int k = 0; k < s->rows; k++) {
         s->base[k] = times_row(s, k, g->qacc_smooth) - g->aref[k];
         s->jar[k] = times_row(s, k, g->qacc_warmstart) - g->aref[k];
-        smooth = add_cost(s, k, s->base[k], smooth);
-        warm = add_cost(s, k, s->jar[k], warm);
+    }
+    for (int k = 0; k < s->rows; k += g->row_dim[k]) {
+        smooth = add_costs(s, k, s->base + k, smooth);
+        warm = add_costs(s, k, s->jar + k, warm);
     }
     const be_vl cold = is_cold(s, warm, smooth);
     for (int i = 0; i < s->nv; i++) g->qacc[i] = be_select(cold, g->qacc_smooth[i], g->qacc_warmstart[i]);
@@ -67,11 +77,30 @@ static void add_force(solver *s, int k, be_vd force) {
     }
 }
 
+/* The same for the cone that begins at row k. Returns what it adds up to. */
+static be_vd update_cone(solver *s, int k, be_vd cost) {
+    const cone c = cone_of(s, k);
+    const cone_point p = cone_point_of(&c, s->jar + k);
+    be_vd force[BE_CONE_DIMS];
+    for (int j = 0; j < c.dim; j++) s->active[k + j] = p.bottom;
+    s->middle[k] = p.middle;
+    s->has_cones |= be_any(p.middle);
+    if (!be_any(p.bottom | p.middle)) return cost;
+    cone_forces(&c, s->jar + k, &p, force);
+    for (int j = 0; j < c.dim; j++) add_force(s, k + j, force[j]);
+    return add_cone_cost(&c, s->jar + k, &p, cost);
+}
+
 /* mj_constraintUpdate: which rows are active, with what force, at what cost. */
 static void update_constraints(solver *s) {
     be_vd cost = be_set1(0);
     be_zero(s->qfrc_constraint, s->nv);
-    for (int k = 0; k < s->rows; k++) {
+    s->has_cones = 0;
+    for (int k = 0; k < s->rows; k += s->g->row_dim[k]) {
+        if (s->g->row_dim[k] > 1) {
+            cost = update_cone(s, k, cost);
+            continue;
+        }
         s->active[k] = is_active(s, k, s->jar[k]);
         if (!be_any(friction_of(s, k) < 0 ? s->active[k] : s->exists[k])) continue;
         cost = add_cost(s, k, s->jar[k], cost);
@@ -91,7 +120,7 @@ static void find_gradient(solver *s) {
 static void solve_newton_step(solver *s) {
     const int nv = s->nv;
     be_vd *restrict x = s->Mgrad, value; /* `value`: the x that has just been found */
-    const be_vd *restrict L = s->L;
+    const be_vd *restrict L = s->has_cones ? s->L_with_cones : s->L;
     find_gradient(s);
     x[0] = value = x[0] / L[0];
     for (int i = 1; i < nv; i++) {
@@ -189,10 +218,8 @@ static be_vl make_hessian(const solver *s, be_vd *restrict H) {
 /* mju_cholUpdate with `count` rows of each lane, one after the other: adds them in the lanes of `plus`, and takes them
  * away in the others. Columns are the outer loop, because a row waits long for its square root and quotients, and the
  * next row can take the column meanwhile. Returns the lanes in which the matrix has lost rank. */
-static be_vl update_factor(solver *s, be_vd *restrict rows, const be_vl *plus, int count) {
-    const int nv = s->nv;
+static be_vl update_factor(const int nv, be_vd *restrict L, be_vd *restrict rows, const be_vl *plus, int count) {
     be_vl lost = none();
-    be_vd *restrict L = s->L;
     for (int j = 0; j < nv; j++) {
         for (int k = 0; k < count; k++) {
             be_vd *x = rows + k * nv;
@@ -243,12 +270,37 @@ static void update_hessian(solver *s, const be_vl *before, be_vl going) {
             waiting = 0;
             for (int k = 0; k < s->rows; k++) waiting |= changed[k];
         }
-        lost |= update_factor(s, s->H, plus, count);
+        lost |= update_factor(nv, s->L, s->H, plus, count);
         waiting &= ~be_mask_bits(lost);
     }
     if (!be_any(lost)) return;
     s->singular |= make_hessian(s, s->H) & lost;
     for (int i = 0; i < s->nv * s->nv; i++) s->L[i] = be_select(lost, s->H[i], s->L[i]);
+}
+
+/* Adds the cones that are in their middle zones to a copy of the factor (HessianCone). */
+static void add_cones(solver *s) {
+    const int nv = s->nv;
+    if (!s->has_cones) return;
+    be_copy(s->L_with_cones, s->L, (int64_t)nv * nv);
+    for (int k = 0; k < s->rows; k += s->g->row_dim[k]) {
+        if (s->g->row_dim[k] == 1 || !be_any(s->middle[k])) continue;
+        const cone c = cone_of(s, k);
+        const cone_point p = cone_point_of(&c, s->jar + k);
+        be_vd H[BE_CONE_DIMS * BE_CONE_DIMS];
+        be_physics_factor_cone(&c, &p, H);
+        be_vl plus[BE_CONE_DIMS];
+        be_zero(s->cone_rows, c.dim * nv);
+        for (int j = 0; j < c.dim; j++) {
+            const be_vd *row = row_of(s, k + j);
+            plus[j] = BE_ALL_LANES;
+            for (int q = 0; q <= j; q++) {
+                for (int i = 0; i < nv; i++) s->cone_rows[q * nv + i] += row[i] * H[j * c.dim + q];
+            }
+        }
+        for (int i = 0; i < c.dim * nv; i++) s->cone_rows[i] = be_select(p.middle, s->cone_rows[i], be_set1(0));
+        update_factor(nv, s->L_with_cones, s->cone_rows, plus, c.dim);
+    }
 }
 
 /* ---- the solver --------------------------------------------------------------------------------------- */
@@ -281,6 +333,7 @@ static void iterate(solver *s, be_vl going) {
         update_constraints(s);
         if (iteration == *g->m->opt_iterations - 1) return; /* what follows is for the next one */
         update_hessian(s, before, going);
+        add_cones(s);
         solve_newton_step(s);
         const be_vd improvement = s->scale * r.improvement, tolerance = s->tolerance;
         going &= ~(((improvement > 0) & (improvement < tolerance)) | (gradient_of(s) < tolerance) |
@@ -300,6 +353,7 @@ static be_vl start(solver *s, be_vl lanes) {
     be_vl done = (decrement(s) < s->tolerance) & level;
     if (!be_any(lanes & ~done)) return lanes & ~done;
     s->singular |= make_hessian(s, s->L) & lanes & ~done;
+    add_cones(s);
     solve_newton_step(s);
     done |= level & (decrement(s) < s->tolerance);
     return lanes & ~done;
@@ -309,11 +363,11 @@ static be_vl start(solver *s, be_vl lanes) {
 static void lay_out(solver *s) {
     const int64_t nv = s->g->m->nv, rows = s->g->m->num_rows;
     be_vd *next = s->g->solver, **const by_row[] = {&s->jar, &s->Jv, &s->quad0, &s->quad1, &s->quad2, &s->base};
-    be_vl **const masks[] = {&s->all, &s->exists, &s->active};
+    be_vl **const masks[] = {&s->all, &s->exists, &s->active, &s->middle};
     for (int k = 0; k < 6; k++, next += rows) *by_row[k] = next;
-    for (int k = 0; k < 3; k++, next += rows) *masks[k] = (be_vl *)next;
+    for (int k = 0; k < 4; k++, next += rows) *masks[k] = (be_vl *)next;
     for (int k = 0; k < 5; k++, next += nv) s->by_dof[k] = next;
-    s->L = next, s->H = next + nv * nv;
+    s->L = next, s->H = next + nv * nv, s->L_with_cones = next + 2 * nv * nv, s->cone_rows = next + 3 * nv * nv;
 }
 
 /* From now on, the solver works on degrees of freedom first..end-1. */
@@ -324,6 +378,24 @@ static void focus(solver *s, int first, int end) {
     for (int k = 0; k < 5; k++) *by_dof[k] = s->by_dof[k] + first;
     s->qacc = g->qacc + first, s->qfrc_constraint = g->qfrc_constraint + first;
     s->qacc_smooth = g->qacc_smooth + first, s->qfrc_smooth = g->qfrc_smooth + first;
+}
+
+/* Fills in efc_force. */
+static void put_forces(const solver *s) {
+    for (int k = 0; k < s->rows; k += s->g->row_dim[k]) {
+        const int dim = s->g->row_dim[k];
+        be_vd force[BE_CONE_DIMS];
+        if (dim > 1) {
+            const cone c = cone_of(s, k);
+            const cone_point p = cone_point_of(&c, s->jar + k);
+            cone_forces(&c, s->jar + k, &p, force);
+        } else {
+            force[0] = force_of(s, k);
+        }
+        for (int j = 0; j < dim; j++) {
+            s->g->efc_force[k + j] = be_select(s->exists[k + j], force[j], s->g->efc_force[k + j]);
+        }
+    }
 }
 
 /* Solves for the tree in focus, in the lanes that have rows. `again`: the start was computed for all trees at once. */
@@ -342,9 +414,7 @@ static void solve(solver *s, int again) {
         s->scale = 1 / trace;
         const be_vl going = start(s, here);
         if (be_any(going)) iterate(s, going);
-        for (int k = 0; k < s->rows; k++) {
-            s->g->efc_force[k] = be_select(s->exists[k], force_of(s, k), s->g->efc_force[k]);
-        }
+        put_forces(s);
     }
     for (int i = 0; i < s->nv; i++) {
         s->qacc[i] = be_select(here, s->qacc[i], s->qacc_smooth[i]);
@@ -355,15 +425,10 @@ static void solve(solver *s, int again) {
 void be_physics_newton(be_physics_group *g, unsigned lanes) {
     const be_physics_model *m = g->m;
     solver s = {.g = g, .tolerance = be_set1(g->floats[m->at.opt_tolerance]), .singular = none()};
-    be_vl count = be_lane_numbers();
-    for (int lane = 0; lane < BE_VL; lane++) {
-        const int rows = lanes >> lane & 1 ? (int)g->nefc[lane] : 0;
-        count[lane] = rows;
-        if (rows > s.rows) s.rows = rows;
-    }
+    s.rows = lanes ? g->num_places : 0;
     if (s.rows == 0) return;
     lay_out(&s);
-    for (int k = 0; k < s.rows; k++) s.all[k] = count > k;
+    for (int k = 0; k < s.rows; k++) s.all[k] = ((be_vl *)g->row_here)[k] & be_lanes_of(lanes);
     be_vl *const of_tree = s.exists;
     s.exists = s.all;
     focus(&s, 0, (int)m->nv);

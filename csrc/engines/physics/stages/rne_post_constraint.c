@@ -4,7 +4,7 @@
 /* mj_contactForce: the force of candidate k along the axes of its frame, and its torque around them, in lanes `here`.
  */
 BE_INLINE void contact_force(be_vd *along, const be_physics_group *g, const int wide, unsigned here, int pair, int k) {
-    const int dim = g->m->pair_dim[pair], count = dim == 1 ? 1 : 2 * (dim - 1);
+    const int dim = g->m->pair_dim[pair], cone = *g->m->opt_cone || dim == 1, count = cone ? dim : 2 * (dim - 1);
     be_vd pyramid[10];
     be_zero(pyramid, count);
     for (unsigned left = here; left; left &= left - 1) {
@@ -14,8 +14,8 @@ BE_INLINE void contact_force(be_vd *along, const be_physics_group *g, const int 
         }
     }
     be_zero(along, 6);
-    if (count == 1) {
-        along[0] = pyramid[0];
+    if (cone) {
+        be_copy(along, pyramid, dim);
         return;
     }
     for (int i = 0; i < count; i++) along[0] += pyramid[i];

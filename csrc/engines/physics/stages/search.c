@@ -1,5 +1,5 @@
 /* PrimalSearch: the minimum of the cost along a line, by Newton steps and, if these pass it, between two points. */
-#include "engines/physics/solver.h"
+#include "engines/physics/cone.h"
 
 /* A point on the line that is searched: how far along, and the cost there with its two derivatives. */
 typedef struct point {
@@ -49,20 +49,25 @@ static void evaluate(solver *s, point *p, be_vl mask) {
     const int ne = (int)s->g->m->ne, one_sided = ne + (int)s->g->m->nf;
     point sum = {at, zero, zero, zero};
     for (int k = ne; k < one_sided; k++) evaluate_friction(s, &sum, k);
-    be_vd c0 = zero, c1 = s->line1, c2 = s->line2, cost = sum.cost;
+    be_vd c0 = zero, c1 = s->line1, c2 = s->line2;
     for (int k = 0; k < ne; k++) {
         c1 = be_select(s->exists[k], c1 + s->quad1[k], c1);
         c2 = be_select(s->exists[k], c2 + s->quad2[k], c2);
     }
-    for (int k = one_sided; k < s->rows; k++) {
+    for (int k = one_sided; k < s->rows; k += s->g->row_dim[k]) {
+        if (s->g->row_dim[k] > 1) {
+            const cone c = cone_of(s, k);
+            evaluate_cone(s, &c, at, &sum.cost, &sum.slope, &sum.bend);
+            continue;
+        }
         const be_vl active = is_active(s, k, s->jar[k] + at * s->Jv[k]);
         const be_vd at_start = s->base[k]; /* the row's cost where the line starts */
         c0 = be_select(active, c0 + (s->quad0[k] - at_start), c0);
         c1 = be_select(active, c1 + s->quad1[k], c1);
         c2 = be_select(active, c2 + s->quad2[k], c2);
-        cost = be_select(s->exists[k] & ~active, cost - at_start, cost);
+        sum.cost = be_select(s->exists[k] & ~active, sum.cost - at_start, sum.cost);
     }
-    cost += at * at * c2 + at * c1 + c0;
+    const be_vd cost = sum.cost + (at * at * c2 + at * c1 + c0);
     const be_vd slope = sum.slope + (2 * at * c2 + c1);
     be_vd bend = sum.bend + 2 * c2;
     bend = be_select(bend <= 0, be_set1(BE_MINVAL), bend);
@@ -157,6 +162,10 @@ result be_physics_search_line(solver *s, be_vl going) {
         s->quad1[k] = Jv * pull;
         s->quad2[k] = Jv * D * Jv * 0.5;
         s->base[k] = be_select(s->jar[k] < 0, s->quad0[k], zero);
+    }
+    for (int k = 0; k < s->rows; k += g->row_dim[k]) {
+        const cone c = cone_of(s, k);
+        if (c.dim > 1) prepare_cone(s, &c);
     }
     point start = {zero, zero, zero, be_set1(1)}, p1 = start;
     evaluate(s, &start, r.going);
