@@ -51,7 +51,7 @@ def _places_in(mujoco: Any, model: Any, height: float) -> tuple[set[int], dict[s
     found = {"contact size": contact.strides[0]}
     for name in ("dim", "mu", "friction"):
         found[f"contact {name}"] = getattr(data.contact, name).ctypes.data - contact.ctypes.data
-    sought = {getattr(data, name).ctypes.data: name for name in _core.MUJOCO_PLACES if name.startswith("efc")}
+    sought = {getattr(data, name).ctypes.data: name for name in _core.MUJOCO_PLACES if "_" in name}
     sought[contact.ctypes.data] = "contact"
     for place in range(energy, energy + _MOST_BYTES, 8):
         if not sought:  # what follows may not be the mjData's

@@ -37,8 +37,8 @@ def equality_rows(mujoco: Any, model: Any) -> int:
 
 
 def asks(mujoco: Any, model: Any) -> bool:
-    """Whether MuJoCo can be asked for rows, which csrc/engines/physics then solves: if they move one tree of joints."""
-    return model.ntree == 1 and bool(arena.places(mujoco))
+    """Whether MuJoCo can be asked for rows, which csrc/engines/physics then solves."""
+    return bool(arena.places(mujoco))
 
 
 def _frictions(mujoco: Any, model: Any) -> NDArray[np.intp]:

@@ -5,9 +5,9 @@
 #include "engines/mujoco/inside.h"
 
 const char *const be_mujoco_state_names[] = {"TIME", "QPOS", "QVEL", "WARMSTART", "CTRL"};
-const char *const be_mujoco_place_names[] = {"ncon",         "efc_J",       "efc_D",      "efc_R",
-                                             "efc_aref",     "efc_type",    "efc_id",     "contact",
-                                             "contact size", "contact dim", "contact mu", "contact friction"};
+const char *const be_mujoco_place_names[] = {
+    "ncon",        "efc_J",      "efc_D",   "efc_R",        "efc_aref",    "efc_type",   "efc_id",
+    "tree_island", "efc_island", "contact", "contact size", "contact dim", "contact mu", "contact friction"};
 const char *const be_mujoco_stage_names[] = {"mj_tendon",       "mj_collision",         "mj_makeConstraint",
                                              "mj_island",       "mj_projectConstraint", "mj_referenceConstraint",
                                              "mj_fwdConstraint"};
@@ -77,7 +77,9 @@ static int make_rows(void *context, be_physics_group *group, int lane, int wants
         return 0;
     }
     find(t, group, lane, wants);
+    const int islands = together->model.num_trees > 1;
     together->stage[MJ_STAGE_MAKE](model, data);
+    if (islands) together->stage[MJ_STAGE_ISLAND](model, data);
     together->stage[MJ_STAGE_REFERENCE](model, data);
     const int64_t *place = together->place;
     const int32_t *counts = (const int32_t *)(data + place[MJ_AT_COUNTS]);
@@ -89,6 +91,8 @@ static int make_rows(void *context, be_physics_group *group, int lane, int wants
                               .D = POINTER(MJ_AT_D),
                               .R = POINTER(MJ_AT_R),
                               .aref = POINTER(MJ_AT_AREF),
+                              .tree_island = POINTER(MJ_AT_TREE_ISLAND),
+                              .island = islands ? POINTER(MJ_AT_ISLAND) : NULL,
                               .type = POINTER(MJ_AT_TYPE),
                               .id = POINTER(MJ_AT_ID),
                               .contact = POINTER(MJ_AT_CONTACT),

@@ -141,6 +141,8 @@ enum {
     MJ_AT_AREF,
     MJ_AT_TYPE,
     MJ_AT_ID,
+    MJ_AT_TREE_ISLAND,
+    MJ_AT_ISLAND,
     MJ_AT_CONTACT,
     MJ_CONTACT_SIZE,
     MJ_CONTACT_DIM,

@@ -24,7 +24,8 @@
     X(contact_frame, 9 * m->num_candidates)                                                                            \
     X(contact_row, m->num_candidates) /* the number of its first row */                                                \
     X(contact_jacobian, 6 * m->nv)                                                                                     \
-    X(row_tree, m->num_rows)      /* of each lane's rows: the number of the tree that they move */                     \
+    X(row_tree, m->num_rows)      /* of each lane's rows: a tree of joints that they move */                           \
+    X(tree_first, m->num_trees)   /* the first tree of each tree's island, of which all trees follow each other */     \
     X(loss, m->nf)                /* of rows of friction loss: the most force, */                                      \
     X(bound, m->nf)               /* and where it is reached */                                                        \
     X(row_here, m->num_rows)      /* masks: which lanes have a row there */                                            \

@@ -346,6 +346,8 @@ typedef int be_physics_constrain(void *context, be_physics_group *group, int lan
 typedef struct be_physics_rows {
     int count, ne, nf;
     const double *J, *D, *R, *aref;
+    /* With several trees of joints: MuJoCo's tree_island and efc_island. */
+    const int32_t *tree_island, *island;
     /* With elliptic cones: MuJoCo's efc_type and efc_id and, of each contact, numbers at places in bytes. */
     const int32_t *type, *id;
     const char *contact;

@@ -293,7 +293,7 @@ def test_what_is_said_of_steps(body, told):
     rows(env, 30)
     for text in how(env):
         assert text.startswith(f"together with others ({_core.chosen_isa()}): 100% of 30 steps of MuJoCo")
-        assert told in text and ("; MuJoCo solved the constraints of " in text) == bool(told)
+        assert told in text and ("; MuJoCo made the rows of constraints of " in text) == bool(told)
 
 
 def test_what_is_said_of_steps_by_mj_step():

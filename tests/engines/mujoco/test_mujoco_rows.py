@@ -200,3 +200,33 @@ def test_what_is_said_of_rows_that_mujoco_makes():
     env.step(np.zeros((4, 3), np.float32))
     assert "MuJoCo made the rows of constraints of 100% of their evaluations" in how(env)[0]
     assert "contacts only MuJoCo finds (box and box" in how(env)[0]
+
+
+CUBES = "".join(
+    f'<body pos="{x} 0 {z}" name="cube{x}"><freejoint/><geom type="box" size=".06 .06 .06"/></body>'
+    for x, z in ((0.35, 0.1), (0.36, 0.25), (2, 0.1))
+)
+PUSHER = """<body pos="0 0 .1"><joint name="x" type="slide" axis="1 0 0" frictionloss=".3"/><geom size=".05"/>
+<body pos=".1 0 0"><joint name="b" axis="0 1 0" range="-.5 .5" limited="true"/>
+<geom type="capsule" fromto="0 0 0 .15 0 0" size=".05"/></body></body>"""
+PUSH = '<actuator><motor joint="x" gear="30" ctrlrange="-1 1"/><motor joint="b" ctrlrange="-1 1"/></actuator>'
+
+
+@ISAS
+@pytest.mark.parametrize("cone", ["pyramidal", "elliptic"])
+@pytest.mark.parametrize("order", ["first", "last"])
+@pytest.mark.parametrize("more", ["", '<equality><weld body1="cube0.36" body2="cube2"/></equality>'])
+def test_trees_that_touch_each_other(more, order, cone, isa, monkeypatch):
+    """Rows that move several trees make one island of them, in some lanes and not in others."""
+    monkeypatch.setenv("BATCHENV_ISA", isa)
+    body = PUSHER + CUBES if order == "first" else CUBES + PUSHER
+    text = xml(body, more, PUSH, TOP.replace("<option", f'<option cone="{cone}"'))
+    both = Both(mujoco.MjModel.from_xml_string(text))
+    merged = set()
+    for seed in range(5):
+        differs, compared, _ = both.compare(np.random.default_rng(seed), (1, 2, 40, 1, 100))
+        assert not differs and compared > 3 * LANES, seed
+        merged |= {tuple(data.tree_island.tolist()) for data in evaluated(both)}
+    assert len(merged) > 2
+    # In the last step of each call MuJoCo solves them, because of cfrc_ext; and islands that have other trees between.
+    assert made_by_mujoco(both) > (5 if order == "first" else 0.5) * left_to_mujoco(both) > 0

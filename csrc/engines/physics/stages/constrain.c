@@ -58,6 +58,22 @@ static int dim_of(const be_physics_model *m, const be_physics_rows *rows, int k)
     return *(const int32_t *)contact_of(rows, k, rows->dim_at);
 }
 
+static int first_tree(const be_physics_model *m, const be_physics_rows *rows, int island) {
+    int tree = 0;
+    while (tree < m->num_trees && rows->tree_island[tree] != island) tree++;
+    return tree;
+}
+
+/* Notes which trees of a lane are one island. Returns 0 if another tree is between those of an island. */
+static int put_islands(be_physics_group *g, int lane, const be_physics_rows *rows) {
+    for (int tree = 0; rows->count && rows->island && tree < g->m->num_trees; tree++) {
+        const int island = rows->tree_island[tree], first = island < 0 ? tree : first_tree(g->m, rows, island);
+        if (first < tree && rows->tree_island[tree - 1] != island) return 0;
+        ((double *)&g->tree_first[tree])[lane] = first;
+    }
+    return 1;
+}
+
 /* Copies row k of the caller's to place `place` of a lane. */
 static void put_row(be_physics_group *g, int lane, int place, const be_physics_rows *rows, int k) {
     const int64_t nv = g->m->nv;
@@ -66,7 +82,7 @@ static void put_row(be_physics_group *g, int lane, int place, const be_physics_r
     ((double *)&g->D[place])[lane] = rows->D[k];
     ((double *)&g->R[place])[lane] = rows->R[k];
     ((double *)&g->aref[place])[lane] = rows->aref[k];
-    ((double *)&g->row_tree[place])[lane] = 0;
+    ((double *)&g->row_tree[place])[lane] = rows->island ? first_tree(g->m, rows, rows->island[k]) : 0;
     ((be_vl *)g->row_here)[place] |= be_lanes_of(1u << lane);
 }
 
@@ -82,6 +98,7 @@ static void put_friction(be_physics_group *g, int lane, int place, const be_phys
 static int take_rows(be_physics_group *g, int lane, const be_physics_rows *rows) {
     const be_physics_model *m = g->m;
     if (rows->count > m->num_rows || rows->ne != m->ne || rows->nf != m->nf) return 0;
+    if (!put_islands(g, lane, rows)) return 0;
     for (int k = 0; k < rows->count; k++) {
         if (!(__builtin_fabs(rows->aref[k]) < HUGE_VAL)) return 0;
     }

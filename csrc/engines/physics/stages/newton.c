@@ -1,6 +1,6 @@
 /* mj_solNewton with dense matrices. Lanes iterate together: masks say which of them are still at
- * it, and which rows each of them has. Rows move one tree of joints each, so MuJoCo's islands are the trees that have
- * rows: they are solved one after the other (mj_solNewton_island). */
+ * it, and which rows each of them has. MuJoCo's islands are trees of joints that rows move together: they are solved
+ * one after the other (mj_solNewton_island). */
 #include "engines/physics/cone.h"
 
 /* M times a vector (mju_mulSymVecSparse). */
@@ -398,9 +398,12 @@ static void put_forces(const solver *s) {
     }
 }
 
-/* Solves for the tree in focus, in the lanes that have rows. `again`: the start was computed for all trees at once. */
-static void solve(solver *s, int again) {
+/* Solves for the trees in focus, in lanes `mine`, where they are an island. `again`: the start was computed for all
+ * trees at once. */
+static void solve(solver *s, be_vl mine, int again) {
     be_vl here = none();
+    be_vd kept[s->nv];
+    be_copy(kept, s->qfrc_constraint, s->nv);
     for (int k = 0; k < s->rows; k++) here |= s->exists[k];
     if (be_any(here)) {
         if (again) {
@@ -417,9 +420,19 @@ static void solve(solver *s, int again) {
         put_forces(s);
     }
     for (int i = 0; i < s->nv; i++) {
-        s->qacc[i] = be_select(here, s->qacc[i], s->qacc_smooth[i]);
-        s->qfrc_constraint[i] = be_select(here, s->qfrc_constraint[i], be_set1(0));
+        s->qacc[i] = be_select(mine & ~here, s->qacc_smooth[i], s->qacc[i]);
+        s->qfrc_constraint[i] = be_select(here, s->qfrc_constraint[i], be_select(mine, be_set1(0), kept[i]));
     }
+}
+
+/* Solves for the trees first..last, in the lanes of `lanes` in which they are an island. */
+static void solve_island(solver *s, int first, int last, be_vl lanes) {
+    const be_physics_group *g = s->g;
+    for (int k = 0; k < s->rows; k++) {
+        s->exists[k] = s->all[k] & lanes & (g->row_tree[k] >= first) & (g->row_tree[k] <= last);
+    }
+    focus(s, g->m->tree_dofs[first], g->m->tree_dofs[last + 1]);
+    solve(s, lanes, 1);
 }
 
 void be_physics_newton(be_physics_group *g, unsigned lanes) {
@@ -433,12 +446,16 @@ void be_physics_newton(be_physics_group *g, unsigned lanes) {
     s.exists = s.all;
     focus(&s, 0, (int)m->nv);
     warmstart(&s);
-    if (m->num_trees == 1) solve(&s, 0);
+    if (m->num_trees == 1) solve(&s, BE_ALL_LANES, 0);
     s.exists = of_tree;
-    for (int tree = 0; m->num_trees > 1 && tree < m->num_trees; tree++) {
-        for (int k = 0; k < s.rows; k++) s.exists[k] = s.all[k] & (g->row_tree[k] == tree);
-        focus(&s, m->tree_dofs[tree], m->tree_dofs[tree + 1]);
-        solve(&s, 1);
+    for (int first = 0; m->num_trees > 1 && first < m->num_trees; first++) {
+        be_vl open = g->tree_first[first] == first;
+        for (int last = first; last < m->num_trees && be_any(open); last++) {
+            be_vl ends = open;
+            if (last + 1 < m->num_trees) ends &= g->tree_first[last + 1] != first;
+            if (be_any(ends)) solve_island(&s, first, last, ends);
+            open &= ~ends;
+        }
     }
     g->left |= be_mask_bits(s.singular) & lanes; /* MuJoCo has ways out, which differ from version to version */
 }
