@@ -3,6 +3,7 @@
 cdef extern from "engines/physics/physics.h" nogil:
     enum:
         BE_PHYSICS_NUM_SIZES, BE_PHYSICS_NUM_INTS, BE_PHYSICS_NUM_FLOATS, BE_PHYSICS_NUM_ARRAYS
+        BE_PHYSICS_NUM_SENSORS, BE_SENSES_SUBTREES, BE_SENSES_FORCES
         BE_LEFT_CAUSES, BE_LEFT_PAIRS, BE_MAX_SWEEPS
         BE_FLAT, BE_LINEAR, BE_QUADRATIC
         BE_SOLVES_NOTHING, BE_SOLVES_NEWTON, BE_SOLVES_PGS
@@ -13,6 +14,7 @@ cdef extern from "engines/physics/physics.h" nogil:
     const char *const *be_physics_int_names
     const char *const *be_physics_float_names
     const char *const *be_physics_array_names
+    const char *const *be_physics_sensor_names
     ctypedef struct be_physics_model:
         int64_t *sizes
         const int32_t **ints
@@ -131,9 +133,16 @@ PHYSICS_SIZES = _names(be_physics_size_names, BE_PHYSICS_NUM_SIZES)
 PHYSICS_INTS = _names(be_physics_int_names, BE_PHYSICS_NUM_INTS)
 PHYSICS_FLOATS = _names(be_physics_float_names, BE_PHYSICS_NUM_FLOATS)
 PHYSICS_ARRAYS = _names(be_physics_array_names, BE_PHYSICS_NUM_ARRAYS)
+PHYSICS_SENSORS = _names(be_physics_sensor_names, BE_PHYSICS_NUM_SENSORS)
 PHYSICS_LEFT = _names(be_physics_left_texts, BE_LEFT_CAUSES)
 PHYSICS_LEFT_PAIRS = <int>BE_LEFT_PAIRS
 PHYSICS_MOST_SWEEPS = <int>BE_MAX_SWEEPS
+
+
+class PhysicsSenses(enum.IntFlag):
+    """What sensors need besides the results of a step."""
+
+    SUBTREES, FORCES = BE_SENSES_SUBTREES, BE_SENSES_FORCES
 
 
 class PhysicsShape(enum.IntEnum):

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from batchenv import _core
 from batchenv._core import PhysicsPair, PhysicsSolver
-from batchenv.envs.mujoco import constraints
+from batchenv.envs.mujoco import constraints, sensors
 from batchenv.envs.mujoco.features import disabled, explicit, pairs, reasons
 
 Lanes = Any  # library.Lanes; that module imports this one
@@ -133,6 +133,7 @@ class Plan:
             "pair_margin": contacts.margin,
             "pair_friction": contacts.friction,
             "pair_curve": contacts.curve,
+            **sensors.numbers(mujoco, model),
         }
 
         def field(name: str) -> Any:
@@ -216,7 +217,10 @@ def _obstacles(lanes: Lanes, mujoco: Any, functions: dict[str, int]) -> list[str
     if called:
         return called
     unknown = [name for name, size in zip(lanes.fields, lanes.sizes, strict=True) if size and name not in _places]
-    return [f"observes {name}" for name in unknown] + [f"the model has {name}" for name in reasons(mujoco, lanes.model)]
+    why = [f"observes {name}" for name in unknown]
+    if any(size and name == "sensordata" for name, size in zip(lanes.fields, lanes.sizes, strict=True)):
+        why += [f"observes sensordata with {name}" for name in sensors.unknown(mujoco, lanes.model)]
+    return why + [f"the model has {name}" for name in reasons(mujoco, lanes.model)]
 
 
 def _called(functions: dict[str, int]) -> list[str]:

@@ -129,11 +129,22 @@ static void end_lane(const task *t, int lane) {
     handles->together += t->steps;
 }
 
-static int wants_forces(const be_mujoco_source *source) {
+/* Whether somebody reads the array. */
+static int wants(const be_mujoco_source *source, int array) {
     for (int64_t j = 0; j < source->num_arrays; j++) {
-        if (source->copied[j] && source->together.array_of[j] == BE_ARRAY_cfrc_ext) return 1;
+        if (source->copied[j] && source->together.array_of[j] == array) return 1;
     }
     return 0;
+}
+static int wants_body_forces(const be_mujoco_source *source) {
+    return wants(source, BE_ARRAY_cacc) || wants(source, BE_ARRAY_cfrc_int);
+}
+static int wants_forces(const be_mujoco_source *source) {
+    return wants(source, BE_ARRAY_cfrc_ext) || wants_body_forces(source);
+}
+static int wants_sensors(const be_mujoco_source *source) {
+    return wants(source, BE_ARRAY_sensordata) || wants(source, BE_ARRAY_subtree_linvel) ||
+           wants(source, BE_ARRAY_subtree_angmom);
 }
 
 static void step_group(task *t, const float *const *actions) {
@@ -151,11 +162,14 @@ static void step_group(task *t, const float *const *actions) {
         be_physics_job job = {.count = t->count,
                               .steps = t->steps,
                               .forces = wants_forces(source),
+                              .body_forces = wants_body_forces(source),
+                              .sensors = wants_sensors(source),
                               .constrain = constrain,
                               .context = t,
                               .before_last = before_last};
         for (int lane = 0; lane < t->count; lane++) {
             job.floats[lane] = t->lanes[lane]->floats;
+            job.time[lane] = t->lanes[lane]->state[source->together.state_at[MJ_STATE_TIME]];
             begin_lane(t, lane, actions[lane]);
         }
         source->together.isa->step(t->slot->group, &job);

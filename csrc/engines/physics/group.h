@@ -49,7 +49,8 @@ struct be_physics_group {
     be_vl nefc;       /* rows of constraints of each lane */
     unsigned present; /* bits of lanes that are stepped and have not failed */
     unsigned left;    /* bits of lanes whose constraints are left to the caller */
-    int last;         /* 1: this is the evaluation that arrays are kept of */
+    int forces;       /* 1: cfrc_ext is wanted of this evaluation */
+    be_vd time;
     union {
         struct {
             BE_PHYSICS_ARRAYS(BE_PHYSICS_VECTOR)
@@ -70,6 +71,9 @@ struct be_physics_group {
     X(rne)          /* mj_rne without accelerations */                                                                 \
     X(actuation)    /* mj_transmission, mj_fwdActuation */                                                             \
     X(acceleration) /* mj_fwdAcceleration */                                                                           \
+    X(body_forces)  /* mj_rnePostConstraint, after cfrc_ext */                                                         \
+    X(subtree_vel)  /* mj_subtreeVel */                                                                                \
+    X(sensors)      /* mj_sensorPos, mj_sensorVel, mj_sensorAcc */                                                     \
     X(integrate)    /* mj_step, with mj_Euler or mj_RungeKutta */
 
 #define BE_PHYSICS_STAGE_NAME(name) BE_ISA_NAME(be_physics_##name)

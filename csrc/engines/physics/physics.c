@@ -9,6 +9,7 @@ const char *const be_physics_size_names[] = {BE_PHYSICS_SIZES(NAME)};
 const char *const be_physics_int_names[] = {BE_PHYSICS_INTS(NAME)};
 const char *const be_physics_float_names[] = {BE_PHYSICS_FLOATS(NAME)};
 const char *const be_physics_array_names[] = {BE_PHYSICS_ARRAYS(ARRAY_NAME)};
+const char *const be_physics_sensor_names[] = {BE_PHYSICS_SENSORS(NAME)};
 const char *const be_physics_left_texts[] = {
     [BE_LEFT_ALWAYS] = "because of friction loss or equalities",
     [BE_LEFT_SOLVER] = "because of the model's solver, cones or flags",

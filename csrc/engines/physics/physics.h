@@ -15,8 +15,9 @@
 
 /* ---- models ------------------------------------------------------------------------------------------ */
 
-/* Sizes of a model, by MuJoCo's names. Ours are num_trees (see tree_dofs), num_pairs (see pair_geoms) and
- * num_candidates: how many contacts there can be at most between the pairs of pair_own. */
+/* Sizes of a model, by MuJoCo's names (nsensor is 0 where sensors are disabled). Ours are num_trees (see tree_dofs),
+ * num_pairs (see pair_geoms) and num_candidates: how many contacts there can be at most between the pairs of pair_own.
+ */
 #define BE_PHYSICS_SIZES(X)                                                                                            \
     X(nq)                                                                                                              \
     X(nv)                                                                                                              \
@@ -27,6 +28,8 @@
     X(nsite)                                                                                                           \
     X(ntendon)                                                                                                         \
     X(nC)                                                                                                              \
+    X(nsensor)                                                                                                         \
+    X(nsensordata)                                                                                                     \
     X(num_trees)                                                                                                       \
     X(num_pairs)                                                                                                       \
     X(num_candidates)
@@ -36,6 +39,8 @@
  *   damps       1: Euler's damping is implicit
  *   always      1: each lane has constraints at any time
  *   solves      be_physics_solves: which solver there is here, for lanes whose constraints are all of known kinds
+ *   senses      what sensors need besides the results of a step: BE_SENSES_...
+ *   sensor_kind BE_SENSOR_..., or -1: unknown here
  *   jnt_shape   be_physics_shape of each joint's limit
  *   tendon_dofs the degrees of freedom of each (fixed) tendon, in increasing order, where wrap_objid has its joints
  *   tree_dofs   where each tree of joints begins in the degrees of freedom, and their number at the end
@@ -77,6 +82,14 @@
     X(actuator_biastype)                                                                                               \
     X(actuator_ctrllimited)                                                                                            \
     X(actuator_forcelimited)                                                                                           \
+    X(sensor_kind)                                                                                                     \
+    X(sensor_datatype)                                                                                                 \
+    X(sensor_objtype)                                                                                                  \
+    X(sensor_objid)                                                                                                    \
+    X(sensor_reftype)                                                                                                  \
+    X(sensor_refid)                                                                                                    \
+    X(sensor_dim)                                                                                                      \
+    X(sensor_adr)                                                                                                      \
     X(M_rownnz)                                                                                                        \
     X(M_rowadr)                                                                                                        \
     X(M_colind)                                                                                                        \
@@ -87,6 +100,7 @@
     X(damps)                                                                                                           \
     X(always)                                                                                                          \
     X(solves)                                                                                                          \
+    X(senses)                                                                                                          \
     X(jnt_shape)                                                                                                       \
     X(tendon_dofs)                                                                                                     \
     X(tree_dofs)                                                                                                       \
@@ -140,8 +154,10 @@
     X(actuator_biasprm)                                                                                                \
     X(actuator_forcerange)                                                                                             \
     X(actuator_gear)                                                                                                   \
+    X(sensor_cutoff)                                                                                                   \
     X(opt_timestep)                                                                                                    \
     X(opt_gravity)                                                                                                     \
+    X(opt_magnetic)                                                                                                    \
     X(opt_density)                                                                                                     \
     X(opt_viscosity)                                                                                                   \
     X(opt_impratio)                                                                                                    \
@@ -168,6 +184,12 @@ enum { /* MuJoCo's numbers for jnt_type, sameframe and so on, which its files of
        BE_AT_TENDON = 3,    /* of actuator_trntype */
        BE_AFFINE = 1,       /* of actuator_gaintype and actuator_biastype */
        BE_GAIN_PARAMS = 10, /* numbers per row of actuator_gainprm and actuator_biasprm */
+       BE_OBJECT_BODY = 1,  /* of sensor_objtype and sensor_reftype: a body's inertial frame, and its own */
+       BE_OBJECT_XBODY = 2,
+       BE_OBJECT_GEOM = 5,
+       BE_OBJECT_SITE = 6,
+       BE_DATA_REAL = 0, /* of sensor_datatype */
+       BE_DATA_POSITIVE = 1,
 };
 
 /* How the impedance of a constraint depends on its position. */
@@ -192,6 +214,48 @@ typedef enum be_physics_pair_kind {
 static inline int be_physics_candidates(int kind) {
     return kind == BE_PAIR_PLANE_CYLINDER ? 4 : kind == BE_PAIR_PLANE_CAPSULE ? 2 : 1;
 }
+
+/* The sensors that groups compute, by MuJoCo's names. */
+#define BE_PHYSICS_SENSORS(X)                                                                                          \
+    X(MAGNETOMETER)                                                                                                    \
+    X(JOINTPOS)                                                                                                        \
+    X(TENDONPOS)                                                                                                       \
+    X(ACTUATORPOS)                                                                                                     \
+    X(BALLQUAT)                                                                                                        \
+    X(JOINTLIMITPOS)                                                                                                   \
+    X(TENDONLIMITPOS)                                                                                                  \
+    X(FRAMEPOS)                                                                                                        \
+    X(FRAMEXAXIS)                                                                                                      \
+    X(FRAMEYAXIS)                                                                                                      \
+    X(FRAMEZAXIS)                                                                                                      \
+    X(FRAMEQUAT)                                                                                                       \
+    X(SUBTREECOM)                                                                                                      \
+    X(CLOCK)                                                                                                           \
+    X(VELOCIMETER)                                                                                                     \
+    X(GYRO)                                                                                                            \
+    X(JOINTVEL)                                                                                                        \
+    X(TENDONVEL)                                                                                                       \
+    X(ACTUATORVEL)                                                                                                     \
+    X(BALLANGVEL)                                                                                                      \
+    X(FRAMELINVEL)                                                                                                     \
+    X(FRAMEANGVEL)                                                                                                     \
+    X(SUBTREELINVEL)                                                                                                   \
+    X(SUBTREEANGMOM)                                                                                                   \
+    X(ACCELEROMETER)                                                                                                   \
+    X(FORCE)                                                                                                           \
+    X(TORQUE)                                                                                                          \
+    X(ACTUATORFRC)                                                                                                     \
+    X(JOINTACTFRC)                                                                                                     \
+    X(TENDONACTFRC)                                                                                                    \
+    X(FRAMELINACC)                                                                                                     \
+    X(FRAMEANGACC)
+#define BE_PHYSICS_SENSOR_ENUM(name) BE_SENSOR_##name,
+enum { BE_PHYSICS_SENSORS(BE_PHYSICS_SENSOR_ENUM) BE_PHYSICS_NUM_SENSORS };
+extern const char *const be_physics_sensor_names[BE_PHYSICS_NUM_SENSORS];
+enum {
+    BE_SENSES_SUBTREES = 1, /* subtree_linvel, subtree_angmom */
+    BE_SENSES_FORCES = 2,   /* cacc, cfrc_int */
+};
 
 #define BE_PHYSICS_MEMBER(name) name,
 #define BE_PHYSICS_ENUM(name) BE_PHYSICS_##name,
@@ -269,7 +333,12 @@ typedef struct be_physics_model {
     X(qacc_smooth, m->nv)                                                                                              \
     X(qacc, m->nv)                                                                                                     \
     X(qfrc_constraint, m->nv)                                                                                          \
-    X(cfrc_ext, 6 * m->nbody)
+    X(cfrc_ext, 6 * m->nbody)                                                                                          \
+    X(cacc, 6 * m->nbody)                                                                                              \
+    X(cfrc_int, 6 * m->nbody)                                                                                          \
+    X(subtree_linvel, 3 * m->nbody)                                                                                    \
+    X(subtree_angmom, 3 * m->nbody)                                                                                    \
+    X(sensordata, m->nsensordata)
 
 #define BE_PHYSICS_ARRAY_ENUM(name, count) BE_ARRAY_##name,
 enum { BE_PHYSICS_ARRAYS(BE_PHYSICS_ARRAY_ENUM) BE_PHYSICS_NUM_ARRAYS };
@@ -312,7 +381,10 @@ typedef struct be_physics_job {
     int count;
     const double *floats[BE_PHYSICS_LANES];
     int64_t steps;
-    int forces; /* 1: cfrc_ext is wanted */
+    double time[BE_PHYSICS_LANES]; /* each lane's, at the start */
+    int forces;                    /* 1: cfrc_ext is wanted, as mj_rnePostConstraint computes it after the step */
+    int body_forces;               /* 1: cacc and cfrc_int are, too */
+    int sensors;                   /* 1: sensordata, or what belongs to it, is */
     be_physics_constrain *constrain;
     void *context;
     /* Called before the last of the steps, for what callers keep of that moment. */

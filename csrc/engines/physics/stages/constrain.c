@@ -42,7 +42,7 @@ static void leave(be_physics_group *g, unsigned left, unsigned limits, unsigned 
 
 void be_physics_constrain_lanes(be_physics_group *g) {
     const be_physics_model *m = g->m;
-    const int forces = g->last && g->job->forces;
+    const int forces = g->forces;
     be_copy(g->qacc, g->qacc_smooth, m->nv);
     be_zero(g->qfrc_constraint, m->nv);
     if (forces) be_zero(g->cfrc_ext, 6 * m->nbody);
