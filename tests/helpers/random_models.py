@@ -2,7 +2,10 @@
 
 import numpy as np
 
+from helpers.mujoco import mujoco
+
 NAMED = ("body", "geom", "site", "ball", "actuator", "limited_joint", "limited_tendon")
+CONTACT_FIELDS = ("found", "force", "torque", "dist", "pos", "normal", "tangent")
 SITE_SENSORS = ("accelerometer", "velocimeter", "gyro", "force", "torque", "magnetometer")
 BODY_SENSORS = ("subtreecom", "subtreelinvel", "subtreeangmom")
 JOINT_SENSORS = ("jointpos", "jointvel", "jointactuatorfrc")
@@ -24,7 +27,8 @@ class Model:
         options = self.options()
         trees = self.pick(1, 1, 1, 1, 2)
         bodies = "".join(self.tree(3 * k) for k in range(trees))
-        plane = f'<geom type="plane" size="9 9 1" {self.surface()} {self.turned(0.1) if self.chance(0.3) else ""}/>'
+        surface, tilt = self.surface(), self.turned(0.1) if self.chance(0.3) else ""
+        plane = f'<geom name="plane" type="plane" size="9 9 1" {surface} {tilt}/>'
         actuators, tendons = self.actuators(), self.tendons()
         if self.chance(0.5):
             tendons += self.more_tendons()
@@ -261,7 +265,7 @@ class Model:
         frames += [("xbody", name) for _, name in frames]
         frames += [(kind, name) for kind in ("geom", "site") for name in self.named[kind]]
         owners = {
-            **{kind: ("site", self.named["site"]) for kind in SITE_SENSORS},
+            **{kind: ("site", self.named["site"]) for kind in (*SITE_SENSORS, "touch")},
             **{kind: ("body", self.named["body"]) for kind in BODY_SENSORS},
             **{kind: ("joint", self.joints) for kind in JOINT_SENSORS},
             **{kind: ("joint", self.named["ball"]) for kind in ("ballquat", "ballangvel")},
@@ -271,8 +275,10 @@ class Model:
             "tendonlimitpos": ("tendon", self.named["limited_tendon"]),
         }
         parts = ""
+        for _ in range(self.pick(0, 2, 5)):
+            parts += self.contact_sensor()
         for _ in range(self.pick(0, 4, 12)):
-            kind = self.pick(*owners, *FRAME_SENSORS, *FRAME_SENSORS, "clock")
+            kind = "touch" if self.chance(0.02) else self.pick(*owners, *FRAME_SENSORS, *FRAME_SENSORS, "clock")
             cut = self.chance(0.3) and not kind.endswith(("axis", "quat"))
             values = {"cutoff": self.magnitude(0.01, 10)} if cut else {}
             if kind in FRAME_SENSORS:
@@ -286,6 +292,24 @@ class Model:
                 values[attribute] = self.pick(*names)
             parts += f"<{kind} {self.attributes(values)}/>"
         return f"<sensor>{parts}</sensor>"
+
+    def contact_sensor(self):
+        if not hasattr(mujoco.mjtSensor, "mjSENS_CONTACT"):
+            return ""
+        values = {}
+        bodies = [*self.named["body"], "world"]
+        names = {"geom": [*self.named["geom"], "plane", "plane"], "body": bodies, "subtree": bodies}
+        for side in (1, 2):
+            if self.chance(0.7):
+                kind = self.pick(*names)
+                values[f"{kind}{side}"] = self.pick(*names[kind])
+        if not {"geom1", "body1", "subtree1"} & set(values) and self.named["site"] and self.chance(0.05):
+            values["site"] = self.pick(*self.named["site"])
+        fields = [name for name in CONTACT_FIELDS if self.chance(0.4)] or ["found"]
+        values["data"] = " ".join(fields)
+        values["reduce"] = self.pick("none", "mindist", "maxforce", "netforce")
+        values["num"] = 1 if values["reduce"] == "netforce" else self.pick(1, 1, 2, 4)
+        return f"<contact {self.attributes(values)}/>"
 
     def flags(self):
         smooth = ("gravity", "eulerdamp", "limit", "contact", "constraint", "frictionloss", "equality", "sensor")

@@ -133,7 +133,7 @@ class Plan:
             "pair_margin": contacts.margin,
             "pair_friction": contacts.friction,
             "pair_curve": contacts.curve,
-            **sensors.numbers(mujoco, model),
+            **sensors.numbers(mujoco, model, found),
         }
 
         def field(name: str) -> Any:
@@ -249,6 +249,7 @@ def together(lanes: Lanes, mujoco: Any, functions: dict[str, int]) -> None:
     states = [at[name][0] for name in _core.MUJOCO_STATES], begin, state[begin:end].copy()
     array_of = [_places.get(name, -1) for name in lanes.fields]
     ahead = np.zeros_like(lanes.records)
+    functions = functions | dict.fromkeys(sensors.idle(mujoco, lanes.model), 0)
     lanes.source.step_together(lanes.isa, *numbers, ahead, functions, *states, array_of, without_contacts, lanes.slots)
     lanes.plan = plan
 

@@ -5,9 +5,9 @@
 #include "engines/mujoco/inside.h"
 
 const char *const be_mujoco_state_names[] = {"TIME", "QPOS", "QVEL", "WARMSTART", "CTRL"};
-const char *const be_mujoco_stage_names[] = {"mj_tendon",       "mj_collision",         "mj_makeConstraint",
-                                             "mj_island",       "mj_projectConstraint", "mj_referenceConstraint",
-                                             "mj_fwdConstraint"};
+const char *const be_mujoco_stage_names[] = {"mj_tendon",        "mj_collision",         "mj_makeConstraint",
+                                             "mj_island",        "mj_projectConstraint", "mj_referenceConstraint",
+                                             "mj_fwdConstraint", "mj_sensorPos",         "mj_sensorAcc"};
 
 const char *const be_mujoco_alone_texts[] = {
     [MJ_ALONE_SINGLE] = "because no other lane was at hand",
@@ -66,12 +66,18 @@ static int constrain(void *context, be_physics_group *group, int lane, int wants
     }
     if (together->model.ntendon) together->stage[MJ_STAGE_TENDON](model, data);
     together->stage[MJ_STAGE_COLLISION](wants & BE_WANTS_CONTACTS ? model : together->without_contacts, data);
-    for (int k = MJ_STAGE_MAKE; k < MJ_STAGES; k++) together->stage[k](model, data);
+    for (int k = MJ_STAGE_MAKE; k <= MJ_STAGE_SOLVE; k++) together->stage[k](model, data);
     together->isa->write(group, BE_ARRAY_qacc, lane, t->slot->mirror[BE_ARRAY_qacc]);
     together->isa->write(group, BE_ARRAY_qfrc_constraint, lane, t->slot->mirror[BE_ARRAY_qfrc_constraint]);
     if (wants & BE_WANTS_FORCES) {
         source->mj_rne_post_constraint(model, data);
         together->isa->write(group, BE_ARRAY_cfrc_ext, lane, t->slot->mirror[BE_ARRAY_cfrc_ext]);
+    }
+    if (wants & BE_WANTS_SENSORS) { /* those of contacts are right, the others are not */
+        for (int k = MJ_STAGE_SENSE; k < MJ_STAGES; k++) {
+            if (together->stage[k]) together->stage[k](model, data);
+        }
+        together->isa->write(group, BE_ARRAY_sensordata, lane, t->slot->mirror[BE_ARRAY_sensordata]);
     }
     return 1;
 }

@@ -129,6 +129,8 @@ enum {
     MJ_STAGE_PROJECT,
     MJ_STAGE_REFERENCE,
     MJ_STAGE_SOLVE,
+    MJ_STAGE_SENSE, /* this one and the last one are NULL where there are no such sensors of contacts */
+    MJ_STAGE_SENSE_FORCES,
     MJ_STAGES
 };
 extern const char *const be_mujoco_state_names[MJ_STATES];

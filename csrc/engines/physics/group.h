@@ -50,6 +50,9 @@ struct be_physics_group {
     unsigned present; /* bits of lanes that are stepped and have not failed */
     unsigned left;    /* bits of lanes whose constraints are left to the caller */
     int forces;       /* 1: cfrc_ext is wanted of this evaluation */
+    int senses;       /* BE_SENSES_...: what its sensors need; 0 if they are not read */
+    unsigned touched; /* bits of lanes with contacts whose constraints were solved here */
+    unsigned asked;   /* bits of lanes for which the caller has answered BE_WANTS_SENSORS */
     be_vd time;
     union {
         struct {
@@ -73,6 +76,7 @@ struct be_physics_group {
     X(acceleration) /* mj_fwdAcceleration */                                                                           \
     X(body_forces)  /* mj_rnePostConstraint, after cfrc_ext */                                                         \
     X(subtree_vel)  /* mj_subtreeVel */                                                                                \
+    X(touch)        /* mj_sensorAcc, of contacts */                                                                    \
     X(sensors)      /* mj_sensorPos, mj_sensorVel, mj_sensorAcc */                                                     \
     X(integrate)    /* mj_step, with mj_Euler or mj_RungeKutta */
 

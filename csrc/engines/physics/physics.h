@@ -41,14 +41,13 @@
  *   solves      be_physics_solves: which solver there is here, for lanes whose constraints are all of known kinds
  *   senses      what sensors need besides the results of a step: BE_SENSES_...
  *   sensor_kind BE_SENSOR_..., or -1: unknown here
- *   jnt_shape   be_physics_shape of each joint's limit
- *   tendon_dofs the degrees of freedom of each (fixed) tendon, in increasing order, where wrap_objid has its joints
- *   tree_dofs   where each tree of joints begins in the degrees of freedom, and their number at the end
- *   pair_geoms  two numbers for each pair of geoms that may ever touch, in the order in which MuJoCo looks at them
- *   pair_kind   be_physics_pair_kind
- *   pair_own    1: contacts of the pair are found here
- *   pair_dim    their condim
- *   pair_shape  be_physics_shape of their constraints */
+ *   sensor_spec, sensor_reduce   MuJoCo's sensor_intprm of sensors of contacts
+ *   contact_shown   for each BE_SENSOR_CONTACT and each pair: 1, if the sensor shows the pair's contacts, -1, if it
+ * also turns their normal around, or 0 jnt_shape   be_physics_shape of each joint's limit tendon_dofs the degrees of
+ * freedom of each (fixed) tendon, in increasing order, where wrap_objid has its joints tree_dofs   where each tree of
+ * joints begins in the degrees of freedom, and their number at the end pair_geoms  two numbers for each pair of geoms
+ * that may ever touch, in the order in which MuJoCo looks at them pair_kind   be_physics_pair_kind pair_own    1:
+ * contacts of the pair are found here pair_dim    their condim pair_shape  be_physics_shape of their constraints */
 #define BE_PHYSICS_INTS(X)                                                                                             \
     X(body_parentid)                                                                                                   \
     X(body_rootid)                                                                                                     \
@@ -90,6 +89,8 @@
     X(sensor_refid)                                                                                                    \
     X(sensor_dim)                                                                                                      \
     X(sensor_adr)                                                                                                      \
+    X(sensor_spec)                                                                                                     \
+    X(sensor_reduce)                                                                                                   \
     X(M_rownnz)                                                                                                        \
     X(M_rowadr)                                                                                                        \
     X(M_colind)                                                                                                        \
@@ -101,6 +102,7 @@
     X(always)                                                                                                          \
     X(solves)                                                                                                          \
     X(senses)                                                                                                          \
+    X(contact_shown)                                                                                                   \
     X(jnt_shape)                                                                                                       \
     X(tendon_dofs)                                                                                                     \
     X(tree_dofs)                                                                                                       \
@@ -247,6 +249,8 @@ static inline int be_physics_candidates(int kind) {
     X(ACTUATORFRC)                                                                                                     \
     X(JOINTACTFRC)                                                                                                     \
     X(TENDONACTFRC)                                                                                                    \
+    X(TOUCH)                                                                                                           \
+    X(CONTACT)                                                                                                         \
     X(FRAMELINACC)                                                                                                     \
     X(FRAMEANGACC)
 #define BE_PHYSICS_SENSOR_ENUM(name) BE_SENSOR_##name,
@@ -255,6 +259,8 @@ extern const char *const be_physics_sensor_names[BE_PHYSICS_NUM_SENSORS];
 enum {
     BE_SENSES_SUBTREES = 1, /* subtree_linvel, subtree_angmom */
     BE_SENSES_FORCES = 2,   /* cacc, cfrc_int */
+    BE_SENSES_CONTACTS = 4, /* contacts */
+    BE_SENSES_CALLER = 8,   /* the caller's answer in lanes with contacts: see BE_WANTS_SENSORS */
 };
 
 #define BE_PHYSICS_MEMBER(name) name,
@@ -352,6 +358,7 @@ enum {
     BE_WANTS_LIMITS = 1,   /* some joint is at a limit */
     BE_WANTS_CONTACTS = 2, /* some geoms may touch */
     BE_WANTS_FORCES = 4,   /* cfrc_ext, of contacts */
+    BE_WANTS_SENSORS = 8,  /* sensordata of BE_SENSOR_TOUCH and BE_SENSOR_CONTACT */
 };
 
 /* Why the caller was asked. */
@@ -363,6 +370,7 @@ enum {
     BE_LEFT_ROWS,    /* there were more than BE_MAX_ROWS rows */
     BE_LEFT_PLACES,  /* contacts whose direction is not determined */
     BE_LEFT_HESSIAN, /* the solver's Hessian was singular */
+    BE_LEFT_SENSORS, /* there are sensors of contacts that only the caller knows */
     BE_LEFT_CAUSES
 };
 extern const char *const be_physics_left_texts[BE_LEFT_CAUSES]; /* what users are told */
@@ -370,7 +378,8 @@ extern const char *const be_physics_left_texts[BE_LEFT_CAUSES]; /* what users ar
 typedef struct be_physics_group be_physics_group; /* the arrays of a group: see group.h */
 
 /* Has the constraints of one lane of a group solved: reads the arrays of this lane (be_physics_isa.read), and writes
- * qacc and qfrc_constraint and, if BE_WANTS_FORCES is set, cfrc_ext. Returns 0 if it cannot: then the lane is left out.
+ * qacc and qfrc_constraint and, as `wants` says, cfrc_ext and sensordata. Returns 0 if it cannot: then the lane is left
+ * out.
  */
 typedef int be_physics_constrain(void *context, be_physics_group *group, int lane, int wants);
 

@@ -5,6 +5,7 @@ import pytest
 
 import batchenv
 from batchenv import _core
+from helpers.mujoco import mujoco
 from helpers.together import TOP, always_alone, assert_like_mj_step, how, xml
 
 pytestmark = pytest.mark.skipif(always_alone(), reason="this MuJoCo or CPU always takes mj_step")
@@ -19,7 +20,8 @@ ROBOT = """<body name="trunk" pos="0 0 .12"><freejoint/><geom name="ball" size="
 <geom size=".06" pos="0 .02 .03" euler="10 0 0" contype="0" conaffinity="0"/>
 <site name="eye" pos="0 0 .1"/></body></body>
 <body name="tail" pos="-.2 0 0"><joint name="slide" type="slide" axis="1 0 .3" damping="1"/>
-<geom name="tip" type="capsule" size=".04 .05" mass=".2"/><site name="tail" pos="0 0 -.02" euler="0 90 0"/></body></body>
+<geom name="tip" type="capsule" size=".04 .05" mass=".2"/>
+<site name="tail" pos="0 0 -.02" euler="0 90 0"/></body></body>
 <body name="rest" pos="1 0 0" euler="0 0 30"><site name="rest" euler="30 0 0"/></body>"""
 MOVED = '<tendon><fixed name="cord"><joint joint="hinge" coef=".5"/><joint joint="slide" coef="-2"/></fixed></tendon>'
 MOTORS = """<actuator><motor name="motor" joint="hinge" gear="3" ctrlrange="-1 1"/>
@@ -59,6 +61,11 @@ def maker(text, observed, lanes=11, frame_skip=2):
     return make
 
 
+def observations(found):
+    """Those of a run: (steps, lanes, numbers)."""
+    return np.array([array for array in found if array.shape == found[0].shape])
+
+
 @pytest.mark.parametrize("isa", _core.supported_isas())
 @pytest.mark.parametrize("integrator", ["Euler", "RK4"])
 @pytest.mark.parametrize("friction", ["", '<joint name="dry" axis="1 0 0" frictionloss=".2" damping="1"/>'])
@@ -66,8 +73,8 @@ def test_sensors(integrator, friction, isa, monkeypatch):
     """With friction loss, MuJoCo solves the constraints of all lanes."""
     monkeypatch.setenv("BATCHENV_ISA", isa)
     found = assert_like_mj_step(monkeypatch, maker(robot(ALL, integrator, friction), ["qpos", "sensordata"]), 60)
-    rows = np.array([array[0] for array in found if array.shape[-1:] == found[0].shape[-1:]])
-    assert (np.ptp(rows, axis=0) == 0).sum() <= 7  # gyro and accelerometer of what rests, and what does not change
+    fixed = (np.ptp(observations(found)[:, 0], axis=0) == 0).sum()
+    assert fixed <= 7  # gyro and accelerometer of what rests, and what does not change
 
 
 @pytest.mark.parametrize("sensors", [POSITIONS, VELOCITIES, ACCELERATIONS, CUT])
@@ -114,6 +121,79 @@ def test_disabled_sensors(monkeypatch):
     )
     found = assert_like_mj_step(monkeypatch, maker(text, ["sensordata"]), 5)
     assert not found[0].any()
+
+
+# A log that lies on the ground, with a ball on an arm that swings against log and ground.
+LOG = """<body name="log" pos="0 0 .1"><freejoint/><geom name="log" type="capsule" size=".1 .3" euler="90 5 0"/>
+<site name="zone" type="box" size=".5 .2 .2" pos=".1 .3 -.1"/>
+<body name="arm" pos=".2 0 .1"><joint name="b" axis="0 1 0" damping=".1"{dry}/>
+<geom name="ball" size=".12" pos=".15 0 0"/></body></body>{box}"""
+SITE_CONTACT = '<contact site="zone" data="found force" num="2"/>'
+CONTACTS = """<contact {reduce} geom1="log" data="found force dist pos normal tangent"/>
+<contact {reduce} subtree1="log" body2="world" num="{num}" data="found force torque dist pos normal tangent"/>
+<contact {reduce} body1="world" geom2="ball" num="{num}" data="force torque pos normal"/>
+<contact {reduce} num="{num}" data="dist normal"/><contact {reduce} geom2="ball" data="found"/>
+<contact {reduce} body1="arm" body2="log" data="found force torque normal"/><gyro site="zone"/>"""
+needs_contacts = pytest.mark.skipif(not hasattr(mujoco.mjtSensor, "mjSENS_CONTACT"), reason="sensors of mujoco 3.3.5")
+
+
+def log(sensors, integrator="Euler", dry="", box=""):
+    top = TOP.replace("<option", f'<option integrator="{integrator}"')
+    return xml(LOG.format(dry=dry, box=box), more=f"<sensor>{sensors}</sensor>", top=top)
+
+
+@needs_contacts
+@pytest.mark.parametrize("isa", _core.supported_isas())
+@pytest.mark.parametrize("reduce", ["none", "mindist", "maxforce", "netforce"])
+@pytest.mark.parametrize("integrator, dry", [("Euler", ""), ("RK4", ""), ("Euler", ' frictionloss=".01"')])
+def test_sensors_of_contacts(integrator, dry, reduce, isa, monkeypatch):
+    """With friction loss, MuJoCo finds the contacts of all lanes, and computes these sensors."""
+    monkeypatch.setenv("BATCHENV_ISA", isa)
+    text = log(CONTACTS.format(reduce=f'reduce="{reduce}"', num=1 if reduce == "netforce" else 3), integrator, dry)
+    found = assert_like_mj_step(monkeypatch, maker(text, ["sensordata"]), 60)
+    assert {2, 3} <= set(observations(found)[..., 14].ravel().tolist())  # contacts of the second sensor
+    monkeypatch.delenv("BATCHENV_PHYSICS")
+    env = maker(text, ["sensordata"])()
+    env.reset(seed=1)
+    for _ in range(20):
+        env.step(env.action_space.sample())
+    assert ("MuJoCo solved" in how(env)[0]) == bool(dry)
+
+
+@needs_contacts
+def test_sensors_of_contacts_of_which_some_are_not_found_here(monkeypatch):
+    """A box that falls onto the log: its contacts, and with them those of its lane, are MuJoCo's."""
+    box = '<body pos="0 .2 .5"><freejoint/><geom name="box" type="box" size=".1 .1 .1"/></body>'
+    sensors = CONTACTS.format(reduce='reduce="mindist"', num=2) + '<contact geom1="box" num="5" data="found dist"/>'
+    found = assert_like_mj_step(monkeypatch, maker(log(sensors, box=box), ["qpos", "sensordata"]), 60)
+    assert observations(found)[-1, :, -10].any()
+
+
+@pytest.mark.parametrize(
+    "sensor",
+    ["<touch site='zone'/>", "<touch site='zone' cutoff='2'/>", pytest.param(SITE_CONTACT, marks=needs_contacts)],
+)
+def test_sensors_of_contacts_that_only_mujoco_computes(sensor, monkeypatch):
+    """It solves the constraints of lanes with contacts, in the last step of each step of the env."""
+    envs = []
+
+    def make():
+        envs.append(maker(log(sensor + "<gyro site='zone'/>"), ["sensordata"], frame_skip=4)())
+        return envs[-1]
+
+    found = assert_like_mj_step(monkeypatch, make, 40)
+    assert observations(found)[..., 0].any()
+    assert "because of sensors of touch, or of contacts in a site" in how(envs[0])[0]
+    assert "% of their evaluations" in how(envs[0])[0] and "100% of their" not in how(envs[0])[0]
+
+
+def test_contacts_of_lanes_with_their_own_models(monkeypatch):
+    def randomise(env):
+        rng, model = np.random.default_rng(4), env.get_attr("model")[0]
+        env.set_params(lanes=[1, 2, 5], geom_friction=model.geom_friction * rng.uniform(0.3, 2, (11, 1, 1)))
+
+    text = log(CONTACTS.format(reduce='reduce="maxforce"', num=3))
+    assert_like_mj_step(monkeypatch, maker(text, ["sensordata"]), 40, change=randomise)
 
 
 @pytest.mark.parametrize(

@@ -30,41 +30,47 @@ static void note(be_physics_group *g, unsigned lanes, int cause) {
 }
 
 /* Has the caller solve the lanes of `left`. */
-static void leave(be_physics_group *g, unsigned left, unsigned limits, unsigned contacts, int forces) {
+static void leave(be_physics_group *g, unsigned left, unsigned limits, unsigned contacts) {
+    const int more = (g->forces ? BE_WANTS_FORCES : 0) | (g->senses & BE_SENSES_CONTACTS ? BE_WANTS_SENSORS : 0);
+    g->asked = left & contacts;
     for (left &= g->present; left; left &= left - 1) {
         const int lane = __builtin_ctz(left);
         int wants = 0;
         if (limits >> lane & 1) wants |= BE_WANTS_LIMITS;
-        if (contacts >> lane & 1) wants |= BE_WANTS_CONTACTS | (forces ? BE_WANTS_FORCES : 0);
+        if (contacts >> lane & 1) wants |= BE_WANTS_CONTACTS | more;
         if (!g->job->constrain(g->job->context, g, lane, wants)) g->present &= ~(1u << lane);
     }
 }
 
 void be_physics_constrain_lanes(be_physics_group *g) {
     const be_physics_model *m = g->m;
-    const int forces = g->forces;
     be_copy(g->qacc, g->qacc_smooth, m->nv);
     be_zero(g->qfrc_constraint, m->nv);
-    if (forces) be_zero(g->cfrc_ext, 6 * m->nbody);
+    g->touched = 0;
+    if (g->forces) be_zero(g->cfrc_ext, 6 * m->nbody);
     const unsigned limits = be_mask_bits(g->wide ? limited(g, 1) : limited(g, 0)) & g->present;
     const unsigned at_limit = m->ntendon ? be_mask_bits(g->wide ? taut(g, 1) : taut(g, 0)) & g->present : 0;
     unsigned foreign = *m->always ? g->present : m->num_pairs ? be_physics_near(g) & g->present : 0;
     if (*m->solves == BE_SOLVES_NOTHING) {
         foreign |= at_limit;
         note(g, limits | foreign, *m->always ? BE_LEFT_ALWAYS : BE_LEFT_SOLVER);
-        leave(g, limits | foreign, limits, foreign, forces);
+        leave(g, limits | foreign, limits, foreign);
         return;
     }
     note(g, foreign, BE_LEFT_PAIRS);
     note(g, at_limit & ~foreign, BE_LEFT_TENDONS);
     const unsigned known = g->left = foreign | at_limit;
     const unsigned touching = m->num_candidates ? be_physics_collide(g) & g->present : 0;
-    const unsigned misplaced = g->left & ~known;
-    note(g, misplaced, BE_LEFT_PLACES);
+    note(g, g->left & ~known, BE_LEFT_PLACES);
+    if (g->senses & BE_SENSES_CALLER) {
+        note(g, touching & ~g->left, BE_LEFT_SENSORS);
+        g->left |= touching;
+    }
+    const unsigned unsolved = g->left;
     const unsigned own = (limits | touching) & ~g->left;
     if (own) {
         be_physics_make_constraint(g, own);
-        note(g, g->left & ~known & ~misplaced, BE_LEFT_ROWS);
+        note(g, g->left & ~unsolved, BE_LEFT_ROWS);
         const unsigned ready = g->present & ~g->left;
         if (be_physics_has_pgs(m)) {
             be_physics_pgs(g, own & ready);
@@ -72,7 +78,8 @@ void be_physics_constrain_lanes(be_physics_group *g) {
             be_physics_newton(g, own & ready);
             note(g, g->left & ready, BE_LEFT_HESSIAN);
         }
-        if (forces) be_physics_post_constraint(g, touching & ready);
+        g->touched = touching & ready & ~g->left;
+        if (g->forces) be_physics_post_constraint(g, g->touched);
     }
-    leave(g, g->left, limits, g->left, forces);
+    leave(g, g->left, limits, g->left);
 }

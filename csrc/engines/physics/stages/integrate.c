@@ -116,6 +116,7 @@ BE_INLINE void runge_kutta(be_physics_group *g, const int wide, int keep) {
                 be_copy(g->moved, change, nv);
                 return;
             }
+            g->senses = 0;
             g->forces = keep && stage == 3 && g->job->forces;
             be_physics_forward(g);
         }
@@ -135,7 +136,8 @@ BE_INLINE void integrate(be_physics_group *g, const int wide) {
         drop_bad(g, g->qpos, m->nq);
         drop_bad(g, g->qvel, m->nv);
         const int senses = final && g->job->sensors;
-        g->forces = (final && !runge && g->job->forces) || (senses && *m->senses & BE_SENSES_FORCES);
+        g->senses = senses ? *m->senses : 0;
+        g->forces = (final && !runge && g->job->forces) || g->senses & BE_SENSES_FORCES;
         be_physics_forward(g);
         if (senses) BE_PHYSICS_STAGE_NAME(sensors)(g);
         drop_bad(g, g->qacc, m->nv);

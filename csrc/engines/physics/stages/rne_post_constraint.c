@@ -1,26 +1,6 @@
 /* mj_rnePostConstraint: the forces of contacts on bodies (cfrc_ext), then the bodies' accelerations (cacc), and the
  * forces between them and their parents (cfrc_int). */
-#include "engines/physics/group.h"
-
-/* mj_contactForce: the force of candidate k along the axes of its frame, in lanes `here`. */
-BE_INLINE void contact_force(be_vd *along, const be_physics_group *g, const int wide, unsigned here, int pair, int k) {
-    const int count = g->m->pair_dim[pair] == 1 ? 1 : 4;
-    const be_vd friction = BE_K(pair_friction, pair);
-    be_vd pyramid[4] = {be_set1(0), be_set1(0), be_set1(0), be_set1(0)};
-    for (unsigned left = here; left; left &= left - 1) {
-        const int lane = __builtin_ctz(left), row = (int)((const double *)&g->contact_row[k])[lane];
-        for (int i = 0; i < count; i++) {
-            ((double *)&pyramid[i])[lane] = ((const double *)&g->efc_force[row + i])[lane];
-        }
-    }
-    be_zero(along, 3);
-    if (count == 1) {
-        along[0] = pyramid[0];
-        return;
-    }
-    for (int i = 0; i < 4; i++) along[0] += pyramid[i];
-    for (int i = 0; i < 2; i++) along[1 + i] = (pyramid[2 * i] - pyramid[2 * i + 1]) * friction;
-}
+#include "engines/physics/contacts.h"
 
 /* Adds torque and force at candidate k to those on a body; `sign` -1 takes them away. */
 BE_INLINE void push(be_physics_group *g, be_vl here, int body, int k, const be_vd *force, int sign) {
@@ -43,7 +23,7 @@ BE_INLINE void post(be_physics_group *g, const int wide, unsigned lanes) {
             const be_vl here = ((const be_vl *)g->contact_here)[k];
             if (!(be_mask_bits(here) & lanes)) continue;
             be_vd along[3], force[6];
-            contact_force(along, g, wide, be_mask_bits(here) & lanes, pair, k);
+            be_contact_force(along, g, wide, be_mask_bits(here) & lanes, pair, k);
             be_mul_mat_t_vec3(force, g->contact_frame + 9 * k, no_torque);
             be_mul_mat_t_vec3(force + 3, g->contact_frame + 9 * k, along);
             push(g, here, m->geom_bodyid[m->pair_geoms[2 * pair]], k, force, -1);

@@ -209,10 +209,12 @@ BE_INLINE void sensors(be_physics_group *g, const int wide) {
     const be_physics_model *m = g->m;
     if (*m->senses & BE_SENSES_SUBTREES) BE_PHYSICS_STAGE_NAME(subtree_vel)(g);
     if (*m->senses & BE_SENSES_FORCES) BE_PHYSICS_STAGE_NAME(body_forces)(g);
+    if (*m->senses & BE_SENSES_CONTACTS) BE_PHYSICS_STAGE_NAME(touch)(g);
     for (int i = 0; i < m->nsensor; i++) {
         if (m->sensor_kind[i] < 0) continue;
         be_vd *to = g->sensordata + m->sensor_adr[i];
-        sense(to, g, wide, i);
+        if (m->sensor_kind[i] == BE_SENSOR_CONTACT) continue;
+        if (m->sensor_kind[i] != BE_SENSOR_TOUCH) sense(to, g, wide, i);
         cut_off(to, g, wide, i);
     }
 }
