@@ -24,6 +24,7 @@
     X(contact_frame, 9 * m->num_candidates)                                                                            \
     X(contact_row, m->num_candidates) /* the number of its first row */                                                \
     X(contact_jacobian, 3 * m->nv)                                                                                     \
+    X(matches, *m->senses &BE_SENSES_CONTACTS ? 7 * m->num_candidates : 0) /* see touch.c */                           \
     X(row_tree, (int64_t)BE_MAX_ROWS) /* of each lane's rows: the number of the tree that they move */                 \
     X(row, m->nv)                                                                                                      \
     X(J, (int64_t)BE_MAX_ROWS * m->nv)                                                                                 \

@@ -12,6 +12,7 @@ typedef struct match {
     int pair, candidate, flips;
     be_vd force[3], criterion, rank;
 } match;
+_Static_assert(sizeof(match) <= 7 * sizeof(be_vd), "there is too little room in be_physics_group.matches");
 
 /* A sensor under way. */
 typedef struct sensor {
@@ -92,7 +93,7 @@ BE_INLINE void show_net(const be_physics_group *g, const sensor *s) {
             torque[k] = be_select(contact->here, torque[k] + turn[k], torque[k]);
         }
     }
-    const be_vl here = *g->m->version < 3016 ? be_lane_numbers() >= 0 : s->found > 0;
+    const be_vl here = *g->m->version < 3016 ? ~be_lanes_of(g->asked) : s->found > 0;
     const be_vd x[3] = {one, zero, zero}, y[3] = {zero, one, zero};
     put(s, FOUND, 0, here, &s->found);
     put(s, FORCE, 0, here, force);
@@ -120,11 +121,11 @@ BE_INLINE void collect(be_physics_group *g, const int wide, sensor *s, int i, in
 }
 
 /* Sensor i. `shown` says for each pair whether its contacts are shown: 1, or -1: with the normal turned around. */
-BE_INLINE void feel(be_physics_group *g, const int wide, int i, const int32_t *shown, match *matches, be_vd *to) {
+BE_INLINE void feel(be_physics_group *g, const int wide, int i, const int32_t *shown) {
     const be_physics_model *m = g->m;
-    sensor s = {.matches = matches};
+    be_vd *to = g->sensordata + m->sensor_adr[i];
+    sensor s = {.matches = (match *)g->matches};
     s.found = be_set1(0);
-    be_zero(to, m->sensor_dim[i]);
     for (int field = 0; field < FIELDS; field++) {
         if (!(m->sensor_spec[i] >> field & 1)) continue;
         s.at[field] = to + s.size;
@@ -148,18 +149,13 @@ BE_INLINE void touch(be_physics_group *g, const int wide) {
     const be_physics_model *m = g->m;
     const be_vl asked = be_lanes_of(g->asked);
     const int32_t *shown = m->contact_shown;
-    match matches[m->num_candidates + 1];
     for (int i = 0; i < m->nsensor; i++) {
-        const int kind = m->sensor_kind[i], n = m->sensor_dim[i];
-        if (kind != BE_SENSOR_CONTACT && kind != BE_SENSOR_TOUCH) continue;
-        be_vd *to = g->sensordata + m->sensor_adr[i], values[n];
-        if (kind == BE_SENSOR_CONTACT) {
-            feel(g, wide, i, shown, matches, values);
-            shown += m->num_pairs;
-        } else {
-            be_zero(values, n);
-        }
-        for (int k = 0; k < n; k++) to[k] = be_select(asked, to[k], values[k]);
+        if (m->sensor_kind[i] != BE_SENSOR_CONTACT && m->sensor_kind[i] != BE_SENSOR_TOUCH) continue;
+        be_vd *to = g->sensordata + m->sensor_adr[i];
+        for (int k = 0; k < m->sensor_dim[i]; k++) to[k] = be_select(asked, to[k], be_set1(0));
+        if (m->sensor_kind[i] == BE_SENSOR_TOUCH) continue;
+        feel(g, wide, i, shown);
+        shown += m->num_pairs;
     }
 }
 BE_PHYSICS_STAGE(touch)
