@@ -67,6 +67,7 @@ cdef extern from "engines/mujoco/mujoco.h" nogil:
         be_physics_model model
         const void *without_contacts
         void **stage
+        void *ray
         int64_t *state_at
         int64_t input_at, num_input
         const double *input
@@ -365,7 +366,7 @@ cdef class MujocoSource(Engine):
             isa: the instruction set. sizes, ints: the model's, in the order of PHYSICS_SIZES and PHYSICS_INTS; ints are
                 int32 arrays. floats: all numbers of PHYSICS_FLOATS in a row; starts: where each begins.
             ahead: zeros of the shape of `records`.
-            functions: {name: address} of MUJOCO_STAGES.
+            functions: {name: address} of MUJOCO_STAGES and of mju_rayGeom.
             state_at: where MUJOCO_STATES begin in a state; input_at: where that which users may change begins; given:
                 what it must be, float64.
             array_of: for each of `fields`, its index in PHYSICS_ARRAYS, or -1.
@@ -386,6 +387,7 @@ cdef class MujocoSource(Engine):
         together.model.num_floats = len(floats)
         for i in range(MJ_STAGES):
             together.stage[i] = _address(functions[MUJOCO_STAGES[i]])
+        together.ray = _address(functions["mju_rayGeom"])
         for i in range(MJ_STATES):
             together.state_at[i] = state_at[i]
         together.input_at, together.num_input = input_at, len(given)

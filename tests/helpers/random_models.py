@@ -33,10 +33,14 @@ class Model:
         if self.chance(0.5):
             tendons += self.more_tendons()
             actuators += self.servos()
+        mass, inertia, flags, decoration = self.bound(), self.bound(), self.flags(), self.decoration()
+        self.rng = np.random.default_rng((seed, 1))  # so that the rest of a model does not depend on its sensors
+        sensors, site = self.sensors(), self.pick("sphere", "capsule", "ellipsoid", "cylinder", "box")
         self.text = (
-            f'<mujoco><compiler angle="radian" boundmass="{self.bound()}" boundinertia="{self.bound()}"/>'
-            f"<option {self.attributes(options)}>{self.flags()}</option>"
-            f"<worldbody>{plane}{self.decoration()}{bodies}</worldbody>{tendons}{actuators}{self.sensors(seed)}</mujoco>"
+            f'<mujoco><compiler angle="radian" boundmass="{mass}" boundinertia="{inertia}"/>'
+            f"<option {self.attributes(options)}>{flags}</option>"
+            f'<default><site type="{site}" size="{self.numbers(3, 0.02, 0.3)}"/></default>'
+            f"<worldbody>{plane}{decoration}{bodies}</worldbody>{tendons}{actuators}{sensors}</mujoco>"
         )
 
     def chance(self, share):
@@ -256,10 +260,8 @@ class Model:
             servos += f"{self.attributes(values)}/>"
         return f"<actuator>{servos}</actuator>"
 
-    def sensors(self, seed):
-        """Of all kinds, in any order. They are drawn by numbers of their own, so that the rest of a seed's model does
-        not depend on them."""
-        self.rng = np.random.default_rng((seed, 1))
+    def sensors(self):
+        """Of all kinds, in any order."""
         tendons = [place.split('"')[1] for place in self.places]
         frames = [("body", name) for name in [*self.named["body"], "world"]]
         frames += [("xbody", name) for _, name in frames]
@@ -278,7 +280,7 @@ class Model:
         for _ in range(self.pick(0, 2, 5)):
             parts += self.contact_sensor()
         for _ in range(self.pick(0, 4, 12)):
-            kind = "touch" if self.chance(0.02) else self.pick(*owners, *FRAME_SENSORS, *FRAME_SENSORS, "clock")
+            kind = "touch" if self.chance(0.1) else self.pick(*owners, *FRAME_SENSORS, *FRAME_SENSORS, "clock")
             cut = self.chance(0.3) and not kind.endswith(("axis", "quat"))
             values = {"cutoff": self.magnitude(0.01, 10)} if cut else {}
             if kind in FRAME_SENSORS:

@@ -208,7 +208,7 @@ def _obstacles(lanes: Lanes, mujoco: Any, functions: dict[str, int]) -> list[str
     version = tuple(int(part) for part in mujoco.__version__.split(".")[:2])
     if version not in VERSIONS:
         return [f"the arithmetic of mujoco {mujoco.__version__} is not known to this batchenv"]
-    missing = [name for name in _core.MUJOCO_STAGES if not functions[name]]
+    missing = [name for name in (*_core.MUJOCO_STAGES, "mju_rayGeom") if not functions[name]]
     if missing:
         return [f"mujoco's library has no {', '.join(missing)}"]
     if len(lanes) < 2:

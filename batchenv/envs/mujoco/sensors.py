@@ -59,7 +59,7 @@ def numbers(mujoco: Any, model: Any, pairs: NDArray[np.int32]) -> dict[str, Any]
     touch, contact = (np.flatnonzero(kinds == places[name]) for name in ("TOUCH", "CONTACT"))
     if len(touch) or len(contact):
         senses |= PhysicsSenses.CONTACTS
-    if len(touch) or (model.sensor_objtype[contact] == int(mujoco.mjtObj.mjOBJ_SITE)).any():
+    if (model.sensor_objtype[contact] == int(mujoco.mjtObj.mjOBJ_SITE)).any():
         senses |= PhysicsSenses.CALLER
     shown = [_shown(mujoco, model, k, pairs) for k in contact]
     if any(name in _SUBTREES or (name == "USER" and of_velocity[k]) for k, name in enumerate(names)):

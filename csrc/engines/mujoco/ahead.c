@@ -170,6 +170,7 @@ static void step_group(task *t, const float *const *actions) {
                               .forces = wants_forces(source),
                               .body_forces = wants_body_forces(source),
                               .sensors = wants_sensors(source),
+                              .ray = source->together.ray,
                               .constrain = constrain,
                               .context = t,
                               .before_last = before_last};

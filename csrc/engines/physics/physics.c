@@ -17,7 +17,7 @@ const char *const be_physics_left_texts[] = {
     [BE_LEFT_TENDONS] = "because of a tendon's limit",
     [BE_LEFT_ROWS] = "because there were too many rows of constraints",
     [BE_LEFT_HESSIAN] = "because the solver's Hessian was singular",
-    [BE_LEFT_SENSORS] = "because of sensors of touch, or of contacts in a site",
+    [BE_LEFT_SENSORS] = "because of sensors of contacts in a site",
     [BE_LEFT_PLACES] = "because of contacts without a direction",
 };
 

@@ -71,6 +71,7 @@
     X(geom_sameframe)                                                                                                  \
     X(site_bodyid)                                                                                                     \
     X(site_sameframe)                                                                                                  \
+    X(site_type)                                                                                                       \
     X(tendon_adr)                                                                                                      \
     X(tendon_num)                                                                                                      \
     X(tendon_limited)                                                                                                  \
@@ -144,6 +145,7 @@
     X(geom_size)                                                                                                       \
     X(site_pos)                                                                                                        \
     X(site_quat)                                                                                                       \
+    X(site_size)                                                                                                       \
     X(wrap_prm)                                                                                                        \
     X(tendon_coefs)                                                                                                    \
     X(tendon_range)                                                                                                    \
@@ -383,6 +385,10 @@ typedef struct be_physics_group be_physics_group; /* the arrays of a group: see 
  */
 typedef int be_physics_constrain(void *context, be_physics_group *group, int lane, int wants);
 
+/* mju_rayGeom */
+typedef double be_physics_ray(const double *pos, const double *mat, const double *size, const double *point,
+                              const double *direction, int type, double *normal);
+
 /* A step of an env: `steps` steps of MuJoCo for `count` lanes (BE_PHYSICS_LANES at most). Each lane has its own row of
  * floats, which may be the same. The caller has filled in qpos, qvel, ctrl and qacc_warmstart; after the step, all
  * arrays are as in mjData. */
@@ -394,6 +400,7 @@ typedef struct be_physics_job {
     int forces;                    /* 1: cfrc_ext is wanted, as mj_rnePostConstraint computes it after the step */
     int body_forces;               /* 1: cacc and cfrc_int are, too */
     int sensors;                   /* 1: sensordata, or what belongs to it, is */
+    be_physics_ray *ray;
     be_physics_constrain *constrain;
     void *context;
     /* Called before the last of the steps, for what callers keep of that moment. */

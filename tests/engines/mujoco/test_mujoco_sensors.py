@@ -125,7 +125,7 @@ def test_disabled_sensors(monkeypatch):
 
 # A log that lies on the ground, with a ball on an arm that swings against log and ground.
 LOG = """<body name="log" pos="0 0 .1"><freejoint/><geom name="log" type="capsule" size=".1 .3" euler="90 5 0"/>
-<site name="zone" type="box" size=".5 .2 .2" pos=".1 .3 -.1"/>
+<site name="zone" {zone} pos=".1 .25 -.1" euler="0 0 20"/>
 <body name="arm" pos=".2 0 .1"><joint name="b" axis="0 1 0" damping=".1"{dry}/>
 <geom name="ball" size=".12" pos=".15 0 0"/></body></body>{box}"""
 SITE_CONTACT = '<contact site="zone" data="found force" num="2"/>'
@@ -137,9 +137,9 @@ CONTACTS = """<contact {reduce} geom1="log" data="found force dist pos normal ta
 needs_contacts = pytest.mark.skipif(not hasattr(mujoco.mjtSensor, "mjSENS_CONTACT"), reason="sensors of mujoco 3.3.5")
 
 
-def log(sensors, integrator="Euler", dry="", box=""):
+def log(sensors, integrator="Euler", dry="", box="", zone='type="box" size=".5 .2 .2"'):
     top = TOP.replace("<option", f'<option integrator="{integrator}"')
-    return xml(LOG.format(dry=dry, box=box), more=f"<sensor>{sensors}</sensor>", top=top)
+    return xml(LOG.format(dry=dry, box=box, zone=zone), more=f"<sensor>{sensors}</sensor>", top=top)
 
 
 @needs_contacts
@@ -169,21 +169,34 @@ def test_sensors_of_contacts_of_which_some_are_not_found_here(monkeypatch):
     assert observations(found)[-1, :, -10].any()
 
 
-@pytest.mark.parametrize(
-    "sensor",
-    ["<touch site='zone'/>", "<touch site='zone' cutoff='2'/>", pytest.param(SITE_CONTACT, marks=needs_contacts)],
-)
-def test_sensors_of_contacts_that_only_mujoco_computes(sensor, monkeypatch):
+ZONES = {"sphere": ".25", "capsule": ".15 .2", "ellipsoid": ".4 .2 .2", "cylinder": ".2 .2", "box": ".3 .1 .1"}
+
+
+@pytest.mark.parametrize("isa", _core.supported_isas())
+@pytest.mark.parametrize("kind", ZONES)
+@pytest.mark.parametrize("dry", ["", ' frictionloss=".01"'])
+def test_touch(dry, kind, isa, monkeypatch):
+    """A zone at one end of the log, and one that is turned away."""
+    monkeypatch.setenv("BATCHENV_ISA", isa)
+    text = log(
+        "<touch site='zone'/><touch site='zone' cutoff='2'/>", dry=dry, zone=f'type="{kind}" size="{ZONES[kind]}"'
+    )
+    seen = observations(assert_like_mj_step(monkeypatch, maker(text, ["sensordata"]), 60))
+    assert 0 < (seen[..., 0] > 0).mean() < 1 and seen[..., 1].max() == 2
+
+
+@needs_contacts
+def test_sensors_of_contacts_in_a_site(monkeypatch):
     """It solves the constraints of lanes with contacts, in the last step of each step of the env."""
     envs = []
 
     def make():
-        envs.append(maker(log(sensor + "<gyro site='zone'/>"), ["sensordata"], frame_skip=4)())
+        envs.append(maker(log(SITE_CONTACT + "<gyro site='zone'/>"), ["sensordata"], frame_skip=4)())
         return envs[-1]
 
     found = assert_like_mj_step(monkeypatch, make, 40)
     assert observations(found)[..., 0].any()
-    assert "because of sensors of touch, or of contacts in a site" in how(envs[0])[0]
+    assert "because of sensors of contacts in a site" in how(envs[0])[0]
     assert "% of their evaluations" in how(envs[0])[0] and "100% of their" not in how(envs[0])[0]
 
 

@@ -1,4 +1,4 @@
-/* mj_sensorAcc for sensors of contacts: <contact>, where contacts were found here, and <touch>, which needs none. */
+/* mj_sensorAcc for sensors of contacts, <contact> and <touch>, where contacts were found here. */
 #include "engines/physics/contacts.h"
 
 /* mjtConDataField: what a sensor shows of each contact, and how many numbers these are. */
@@ -145,6 +145,48 @@ BE_INLINE void feel(be_physics_group *g, const int wide, int i, const int32_t *s
     for (int j = 0; j < s.count; j++) show(g, &s, &s.matches[j]);
 }
 
+/* The lanes of `here` in which the ray from candidate k along `direction` meets a site. */
+static be_vl rays(const be_physics_group *g, unsigned here, int site, int k, const be_vd *direction) {
+    const be_physics_model *m = g->m;
+    unsigned met = 0;
+    for (unsigned left = here; left; left &= left - 1) {
+        const int lane = __builtin_ctz(left);
+        double pos[3], mat[9], point[3], along[3];
+        for (int i = 0; i < 9; i++) mat[i] = ((const double *)&g->site_xmat[9 * site + i])[lane];
+        for (int i = 0; i < 3; i++) {
+            pos[i] = ((const double *)&g->site_xpos[3 * site + i])[lane];
+            point[i] = ((const double *)&g->contact_pos[3 * k + i])[lane];
+            along[i] = ((const double *)&direction[i])[lane];
+        }
+        const double distance =
+            g->job->ray(pos, mat, &BE_K1(site_size, 3 * site), point, along, m->site_type[site], NULL);
+        if (distance >= 0) met |= 1u << lane;
+    }
+    return be_lanes_of(met);
+}
+
+/* Sensor i, of touch: adds up normal forces of the body's contacts that push towards the site. */
+BE_INLINE void feel_touch(be_physics_group *g, const int wide, int i) {
+    const be_physics_model *m = g->m;
+    const int site = m->sensor_objid[i], body = m->site_bodyid[site];
+    be_vd *sum = g->sensordata + m->sensor_adr[i];
+    for (int pair = 0, k = 0; g->touched && pair < m->num_pairs; pair++) {
+        const int first = m->geom_bodyid[m->pair_geoms[2 * pair]], second = m->geom_bodyid[m->pair_geoms[2 * pair + 1]];
+        if (!m->pair_own[pair]) continue;
+        for (const int end = k + be_physics_candidates(m->pair_kind[pair]); k < end; k++) {
+            const be_vl here = ((const be_vl *)g->contact_here)[k] & be_lanes_of(g->touched);
+            if ((body != first && body != second) || !be_any(here)) continue;
+            be_vd force[3], direction[3];
+            be_contact_force(force, g, wide, be_mask_bits(here), pair, k);
+            for (int c = 0; c < 3; c++) direction[c] = g->contact_frame[9 * k + c] * force[0];
+            be_normalize3(direction);
+            for (int c = 0; c < 3 && body == second; c++) direction[c] *= -1;
+            const be_vl met = rays(g, be_mask_bits(here & ~(force[0] <= 0)), site, k, direction);
+            *sum = be_select(met, *sum + force[0], *sum);
+        }
+    }
+}
+
 BE_INLINE void touch(be_physics_group *g, const int wide) {
     const be_physics_model *m = g->m;
     const be_vl asked = be_lanes_of(g->asked);
@@ -153,7 +195,10 @@ BE_INLINE void touch(be_physics_group *g, const int wide) {
         if (m->sensor_kind[i] != BE_SENSOR_CONTACT && m->sensor_kind[i] != BE_SENSOR_TOUCH) continue;
         be_vd *to = g->sensordata + m->sensor_adr[i];
         for (int k = 0; k < m->sensor_dim[i]; k++) to[k] = be_select(asked, to[k], be_set1(0));
-        if (m->sensor_kind[i] == BE_SENSOR_TOUCH) continue;
+        if (m->sensor_kind[i] == BE_SENSOR_TOUCH) {
+            feel_touch(g, wide, i);
+            continue;
+        }
         feel(g, wide, i, shown);
         shown += m->num_pairs;
     }
