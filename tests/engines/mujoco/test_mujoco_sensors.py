@@ -53,9 +53,9 @@ def robot(sensors=ALL, integrator="Euler", friction="", more=""):
     return xml(arm, motor=MOVED + MOTORS, more=f"<sensor>{sensors}</sensor>{more}", top=top)
 
 
-def maker(text, observed, lanes=11, frame_skip=2):
+def maker(text, observed, lanes=11, frame_skip=2, **more):
     def make():
-        settings = {"observation": observed, "frame_skip": frame_skip, "qpos_noise": 0.05, "qvel_noise": 0.3}
+        settings = {"observation": observed, "frame_skip": frame_skip, "qpos_noise": 0.05, "qvel_noise": 0.3, **more}
         return batchenv.make_mujoco(text, lanes, num_threads=1, **settings)
 
     return make
@@ -83,6 +83,13 @@ def test_sensors_of_one_stage(sensors, frame_skip, monkeypatch):
     """Without those that would have MuJoCo compute what these need, too."""
     make = maker(robot(sensors), ["sensordata"], frame_skip=frame_skip)
     assert_like_mj_step(monkeypatch, make, 40)
+
+
+@pytest.mark.parametrize("mode", ["NextStep", "SameStep"])
+def test_sensors_of_short_episodes(mode, monkeypatch):
+    """Observations of resets are MuJoCo's, and clocks start again."""
+    make = maker(robot(), ["sensordata"], autoreset_mode=mode, max_episode_steps=7)
+    assert_like_mj_step(monkeypatch, make, 30)
 
 
 FORCES = ["cacc", "cfrc_int", "cfrc_ext"]

@@ -9,7 +9,7 @@ enum { NEAREST = 1, STRONGEST, NET }; /* which contacts go first; or all as one 
 /* A contact that a sensor shows. */
 typedef struct match {
     be_vl here; /* in which lanes */
-    int pair, candidate, flips;
+    int candidate, flips;
     be_vd force[3], criterion, rank;
 } match;
 _Static_assert(sizeof(match) <= 7 * sizeof(be_vd), "there is too little room in be_physics_group.matches");
@@ -110,7 +110,7 @@ BE_INLINE void collect(be_physics_group *g, const int wide, sensor *s, int i, in
         match *contact = &s->matches[s->count];
         const be_vl here = ((const be_vl *)g->contact_here)[k] & be_lanes_of(g->touched);
         if (!be_any(here)) continue;
-        *contact = (match){.here = here, .pair = pair, .candidate = k, .flips = flips};
+        *contact = (match){.here = here, .candidate = k, .flips = flips};
         contact->criterion = be_set1(0);
         if (forces) be_contact_force(contact->force, g, wide, be_mask_bits(here), pair, k);
         if (g->m->sensor_reduce[i] == NEAREST) contact->criterion = g->contact_dist[k];
