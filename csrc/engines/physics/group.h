@@ -24,6 +24,7 @@
     X(contact_frame, 9 * m->num_candidates)                                                                            \
     X(contact_row, m->num_candidates) /* the number of its first row */                                                \
     X(contact_jacobian, 6 * m->nv)                                                                                     \
+    X(matches, *m->senses &BE_SENSES_CONTACTS ? BE_PHYSICS_MATCH * m->num_candidates : 0)                              \
     X(row_tree, m->num_rows) /* of each lane's rows: the number of the tree that they move */                          \
     X(loss, m->nf)           /* of rows of friction loss: the most force, */                                           \
     X(bound, m->nf)          /* and where it is reached */                                                             \
@@ -36,6 +37,7 @@
     X(Y, be_physics_has_pgs(m) * m->num_rows * m->nv) /* of mj_makeY */                                                \
     X(solver, be_physics_has_pgs(m) ? BE_PHYSICS_PROBLEM : 9 * m->num_rows + 5 * m->nv + 2 * m->nv * m->nv)
 
+enum { BE_PHYSICS_MATCH = 10 };     /* numbers that a sensor keeps of a contact: see touch.c */
 enum { BE_PHYSICS_PROBLEM = 2900 }; /* numbers that one lane's solver takes: see pgs.c */
 static inline int be_physics_has_pgs(const be_physics_model *m) { return *m->solves == BE_SOLVES_PGS; }
 
@@ -51,7 +53,11 @@ struct be_physics_group {
     be_vl nefc;       /* rows of constraints of each lane */
     unsigned present; /* bits of lanes that are stepped and have not failed */
     unsigned left;    /* bits of lanes whose constraints are left to the caller */
-    int last;         /* 1: this is the evaluation that arrays are kept of */
+    int forces;       /* 1: cfrc_ext is wanted of this evaluation */
+    int senses;       /* BE_SENSES_...: what its sensors need; 0 if they are not read */
+    unsigned touched; /* bits of lanes with contacts whose constraints were solved here */
+    unsigned asked;   /* bits of lanes for which the caller has answered BE_WANTS_SENSORS */
+    be_vd time;
     union {
         struct {
             BE_PHYSICS_ARRAYS(BE_PHYSICS_VECTOR)
@@ -73,6 +79,10 @@ struct be_physics_group {
     X(actuation)    /* mj_transmission, mj_fwdActuation */                                                             \
     X(acceleration) /* mj_fwdAcceleration */                                                                           \
     X(implicit)     /* mj_implicitSkip */                                                                              \
+    X(body_forces)  /* mj_rnePostConstraint, after cfrc_ext */                                                         \
+    X(subtree_vel)  /* mj_subtreeVel */                                                                                \
+    X(touch)        /* mj_sensorAcc, of contacts */                                                                    \
+    X(sensors)      /* mj_sensorPos, mj_sensorVel, mj_sensorAcc */                                                     \
     X(integrate)    /* mj_step, with mj_Euler, mj_implicitFast or mj_RungeKutta */
 
 #define BE_PHYSICS_STAGE_NAME(name) BE_ISA_NAME(be_physics_##name)
