@@ -18,7 +18,8 @@
     X(velocity, 4 * m->nv) /* of its four evaluations */                                                               \
     X(acceleration, 4 * m->nv)                                                                                         \
     X(moved, m->nv)                                                                                                    \
-    X(contact_here, m->num_candidates) /* masks */                                                                     \
+    X(contact_found, m->num_candidates) /* masks */                                                                    \
+    X(contact_here, m->num_candidates)  /* masks without contacts that are in their gap: they have no force */         \
     X(contact_dist, m->num_candidates)                                                                                 \
     X(contact_pos, 3 * m->num_candidates)                                                                              \
     X(contact_frame, 9 * m->num_candidates)                                                                            \
@@ -55,7 +56,7 @@ struct be_physics_group {
     unsigned left;    /* bits of lanes whose constraints are left to the caller */
     int forces;       /* 1: cfrc_ext is wanted of this evaluation */
     int senses;       /* BE_SENSES_...: what its sensors need; 0 if they are not read */
-    unsigned touched; /* bits of lanes with contacts whose constraints were solved here */
+    unsigned touched; /* bits of lanes whose contacts were found here, and constraints solved */
     unsigned asked;   /* bits of lanes for which the caller has answered BE_WANTS_SENSORS */
     be_vd time;
     union {
@@ -91,8 +92,9 @@ BE_PHYSICS_STAGES(BE_PHYSICS_DECLARE)
 
 #define BE_SLACK 1e-9 /* is added to distances at which geoms may touch, so that rounding hides no contact */
 
-/* Finds contacts of the pairs that are own (mj_collision): contact_here, contact_dist, contact_pos, contact_frame.
- * Returns the lanes that have any. Lanes with contacts that are not found here get a bit in `left`. */
+/* Finds contacts of the pairs that are own (mj_collision): contact_found, contact_here, contact_dist, contact_pos,
+ * contact_frame. Returns the lanes that have any of contact_here; those that have any at all get a bit in `touched`.
+ * Lanes with contacts that are not found here get a bit in `left`. */
 #define be_physics_collide BE_ISA_NAME(be_physics_collide)
 unsigned be_physics_collide(be_physics_group *g);
 

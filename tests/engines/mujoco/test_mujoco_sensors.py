@@ -186,6 +186,42 @@ def test_sensors_of_contacts_of_which_some_are_not_found_here(monkeypatch):
     assert observations(found)[-1, :, -10].any()
 
 
+# A crate with a ball in front of it, both on the ground; {} are the ball's attributes.
+CRATE = """<body pos="0 0 .1"><freejoint/><geom name="log" type="box" size=".1 .08 .1"/>
+<site name="zone" type="box" size=".3 .3 .3"/><body name="arm" pos=".2 0 0"><joint name="b" axis="0 1 0" damping=".1"/>
+<geom name="ball" size=".1" pos=".15 0 0" {}/></body></body>"""
+PAIR = '<contact><pair geom1="ground" geom2="ball" condim="6" friction=".9 .5 .05 .02 .04"/></contact>'
+KINDS = {
+    "torsion": ('condim="4" friction=".7 .05 .01"', ""),
+    "rolling": ('condim="6" friction=".7 .05 .01"', ""),
+    "a pair": ("", PAIR),
+    "a gap": ('margin=".01" gap=".1" condim="6" friction=".7 .05 .01"', ""),
+    "equality": ('condim="6" friction=".7 .05 .01" gap=".05"', TIE),
+}
+
+
+@needs_contacts
+@pytest.mark.parametrize("isa", _core.supported_isas())
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("reduce", ["none", "mindist", "maxforce", "netforce"])
+def test_sensors_of_contacts_of_all_kinds(reduce, kind, isa, monkeypatch):
+    """Torques of contacts that twist and roll; contacts without force: in their gap, or just at the distance 0."""
+    monkeypatch.setenv("BATCHENV_ISA", isa)
+    ball, more = KINDS[kind]
+    num = 1 if reduce == "netforce" else 5
+    sensors = f"""<contact reduce="{reduce}" geom1="ball" num="{num}" data="found force torque dist pos normal"/>
+        <contact reduce="{reduce}" body1="world" num="{num}" data="torque tangent"/><touch site="zone"/>
+        <contact reduce="{reduce}" geom2="log" num="{num}" data="found dist pos"/>"""
+    top = TOP.replace("<geom", '<geom name="ground"')
+    text = xml(CRATE.format(ball), more=f"<sensor>{sensors}</sensor>{more}", top=top)
+    for noise in (0.0, 0.03):  # at first, all geoms just touch the ground
+        make = maker(text, ["sensordata", "cfrc_ext"], qpos_noise=noise, frame_skip=1, qvel_noise=10 * noise)
+        seen = observations(assert_like_mj_step(monkeypatch, make, 60))
+        monkeypatch.delenv("BATCHENV_PHYSICS")
+        assert noise or seen[1, :, 0].all()
+        assert kind not in ("torsion", "rolling") or seen[..., 4:7].any()
+
+
 ZONES = {"sphere": ".25", "capsule": ".15 .2", "ellipsoid": ".4 .2 .2", "cylinder": ".2 .2", "box": ".3 .1 .1"}
 
 

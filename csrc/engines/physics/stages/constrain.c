@@ -44,6 +44,7 @@ static int wants_of(unsigned limits, unsigned contacts, int lane) {
 static void leave(be_physics_group *g, unsigned left, unsigned limits, unsigned contacts) {
     const int more = (g->forces ? BE_WANTS_FORCES : 0) | (g->senses & BE_SENSES_CONTACTS ? BE_WANTS_SENSORS : 0);
     g->asked = left & contacts;
+    g->touched &= ~left;
     for (left &= g->present; left; left &= left - 1) {
         const int lane = __builtin_ctz(left);
         int wants = wants_of(limits, contacts, lane);
@@ -93,8 +94,7 @@ static void solve(be_physics_group *g, unsigned lanes, unsigned touching) {
         be_physics_newton(g, lanes & ready);
         note(g, g->job->left, g->left & ready, BE_LEFT_HESSIAN);
     }
-    g->touched = touching & ready & ~g->left;
-    if (g->forces) be_physics_post_constraint(g, g->touched);
+    if (g->forces) be_physics_post_constraint(g, touching & ready & ~g->left);
 }
 
 void be_physics_constrain_lanes(be_physics_group *g) {
@@ -122,8 +122,8 @@ void be_physics_constrain_lanes(be_physics_group *g) {
     note(g, counts, at_limit & ~foreign, BE_LEFT_TENDONS);
     note(g, counts, misplaced, BE_LEFT_PLACES);
     if (g->senses & BE_SENSES_CALLER) {
-        note(g, g->job->left, touching & ~g->left, BE_LEFT_SENSORS);
-        g->left |= touching;
+        note(g, g->job->left, g->touched & ~g->left, BE_LEFT_SENSORS);
+        g->left |= g->touched;
     }
     const unsigned own = (m->ne + m->nf ? g->present : limits | touching) & ~g->left;
     if (own | asked) {

@@ -109,11 +109,12 @@ BE_INLINE void collect(be_physics_group *g, const int wide, sensor *s, int i, in
     const int forces = s->at[FORCE] || s->at[TORQUE] || g->m->sensor_reduce[i] >= STRONGEST;
     for (int k = first; k < first + be_physics_candidates(g->m->pair_kind[pair]); k++) {
         match *contact = &s->matches[s->count];
-        const be_vl here = ((const be_vl *)g->contact_here)[k] & be_lanes_of(g->touched);
+        const be_vl here = ((const be_vl *)g->contact_found)[k] & be_lanes_of(g->touched);
+        const be_vl pushing = here & ((const be_vl *)g->contact_here)[k];
         if (!be_any(here)) continue;
         *contact = (match){.here = here, .candidate = k, .flips = flips};
         contact->criterion = be_set1(0);
-        if (forces) be_contact_force(contact->force, g, wide, be_mask_bits(here), pair, k);
+        if (forces) be_contact_force(contact->force, g, wide, be_mask_bits(pushing), pair, k);
         if (g->m->sensor_reduce[i] == NEAREST) contact->criterion = g->contact_dist[k];
         if (g->m->sensor_reduce[i] == STRONGEST) contact->criterion = -be_dot3(contact->force, contact->force);
         s->found += be_select(here, be_set1(1), be_set1(0));
