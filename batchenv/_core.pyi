@@ -7,7 +7,7 @@ of texts are `batchenv.text.Texts`. Rewards are float64 or float32, as the env w
 from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from enum import IntEnum
+from enum import IntEnum, IntFlag
 from typing import Any, Literal, Protocol, Self, TypeAlias, TypedDict, TypeVar, final
 
 import numpy as np
@@ -262,7 +262,14 @@ PHYSICS_LEFT: tuple[str, ...]
 PHYSICS_LEFT_PAIRS: int
 PHYSICS_MOST_SWEEPS: int
 PHYSICS_PGS_ROWS: int
+PHYSICS_SENSORS: tuple[str, ...]
 PHYSICS_SIZES: tuple[str, ...]
+
+class PhysicsSenses(IntFlag):
+    SUBTREES = ...
+    FORCES = ...
+    CONTACTS = ...
+    CALLER = ...
 
 class PhysicsShape(IntEnum):
     FLAT = ...

@@ -3,6 +3,7 @@
 cdef extern from "engines/physics/physics.h" nogil:
     enum:
         BE_PHYSICS_NUM_SIZES, BE_PHYSICS_NUM_INTS, BE_PHYSICS_NUM_FLOATS, BE_PHYSICS_NUM_ARRAYS
+        BE_PHYSICS_NUM_SENSORS, BE_SENSES_SUBTREES, BE_SENSES_FORCES, BE_SENSES_CONTACTS, BE_SENSES_CALLER
         BE_LEFT_CAUSES, BE_LEFT_PAIRS, BE_MAX_SWEEPS, BE_PGS_ROWS
         BE_FLAT, BE_LINEAR, BE_QUADRATIC
         BE_SOLVES_NOTHING, BE_SOLVES_NEWTON, BE_SOLVES_PGS
@@ -14,6 +15,7 @@ cdef extern from "engines/physics/physics.h" nogil:
     const char *const *be_physics_int_names
     const char *const *be_physics_float_names
     const char *const *be_physics_array_names
+    const char *const *be_physics_sensor_names
     ctypedef struct be_physics_model:
         int64_t *sizes
         const int32_t **ints
@@ -68,6 +70,7 @@ cdef extern from "engines/mujoco/mujoco.h" nogil:
         be_physics_model model
         const void *without_contacts
         void **stage
+        void *ray
         int64_t *state_at
         int64_t *place
         int64_t input_at, num_input
@@ -136,9 +139,16 @@ PHYSICS_SIZES = _names(be_physics_size_names, BE_PHYSICS_NUM_SIZES)
 PHYSICS_INTS = _names(be_physics_int_names, BE_PHYSICS_NUM_INTS)
 PHYSICS_FLOATS = _names(be_physics_float_names, BE_PHYSICS_NUM_FLOATS)
 PHYSICS_ARRAYS = _names(be_physics_array_names, BE_PHYSICS_NUM_ARRAYS)
+PHYSICS_SENSORS = _names(be_physics_sensor_names, BE_PHYSICS_NUM_SENSORS)
 PHYSICS_LEFT = _names(be_physics_left_texts, BE_LEFT_CAUSES)
 PHYSICS_LEFT_PAIRS = <int>BE_LEFT_PAIRS
 PHYSICS_MOST_SWEEPS, PHYSICS_PGS_ROWS = <int>BE_MAX_SWEEPS, <int>BE_PGS_ROWS
+
+
+class PhysicsSenses(enum.IntFlag):
+    """What sensors need besides the results of a step."""
+
+    SUBTREES, FORCES, CONTACTS, CALLER = BE_SENSES_SUBTREES, BE_SENSES_FORCES, BE_SENSES_CONTACTS, BE_SENSES_CALLER
 
 
 class PhysicsShape(enum.IntEnum):
@@ -363,7 +373,7 @@ cdef class MujocoSource(Engine):
             isa: the instruction set. sizes, ints: the model's, in the order of PHYSICS_SIZES and PHYSICS_INTS; ints are
                 int32 arrays. floats: all numbers of PHYSICS_FLOATS in a row; starts: where each begins.
             ahead: zeros of the shape of `records`.
-            functions: {name: address} of MUJOCO_STAGES.
+            functions: {name: address} of MUJOCO_STAGES and of mju_rayGeom.
             state_at: where MUJOCO_STATES begin in a state; input_at: where that which users may change begins; given:
                 what it must be, float64.
             places: those of MUJOCO_PLACES, or an empty list if the model never `asks`.
@@ -385,6 +395,7 @@ cdef class MujocoSource(Engine):
         together.model.num_floats = len(floats)
         for i in range(MJ_STAGES):
             together.stage[i] = _address(functions[MUJOCO_STAGES[i]])
+        together.ray = _address(functions["mju_rayGeom"])
         for i in range(MJ_STATES):
             together.state_at[i] = state_at[i]
         for i in range(len(places)):

@@ -2,6 +2,20 @@
 
 import numpy as np
 
+from helpers.mujoco import mujoco
+
+NAMED = ("body", "geom", "site", "ball", "actuator", "limited_joint", "limited_tendon")
+CONTACT_FIELDS = ("found", "force", "torque", "dist", "pos", "normal", "tangent")
+SITE_SENSORS = ("accelerometer", "velocimeter", "gyro", "force", "torque", "magnetometer")
+BODY_SENSORS = ("subtreecom", "subtreelinvel", "subtreeangmom")
+JOINT_SENSORS = ("jointpos", "jointvel", "jointactuatorfrc")
+TENDON_SENSORS = ("tendonpos", "tendonvel", "tendonactuatorfrc")
+ACTUATOR_SENSORS = ("actuatorpos", "actuatorvel", "actuatorfrc")
+FRAME_SENSORS = (
+    *("framepos", "framequat", "framexaxis", "frameyaxis", "framezaxis", "framelinvel", "frameangvel"),
+    *("framelinacc", "frameangacc"),
+)
+
 
 class Model:
     """A random model as XML."""
@@ -9,23 +23,27 @@ class Model:
     def __init__(self, seed):
         self.rng = np.random.default_rng(seed)
         self.joints, self.made, self.places = [], 0, []
-        self.bodies, self.geoms = ["world"], ["ground"]
+        self.named = {kind: [] for kind in NAMED}
         self.rubs = self.chance(0.4)
         options = self.options()
         trees = self.pick(1, 1, 1, 1, 2)
         bodies = "".join(self.tree(3 * k) for k in range(trees))
-        turned = self.turned(0.1) if self.chance(0.3) else ""
-        plane = f'<geom name="ground" type="plane" size="9 9 1" {self.surface()} {turned}/>'
+        surface, tilt = self.surface(), self.turned(0.1) if self.chance(0.3) else ""
+        plane = f'<geom name="plane" type="plane" size="9 9 1" {surface} {tilt}/>'
         actuators, tendons = self.actuators(), self.tendons()
         if self.chance(0.5):
             tendons += self.more_tendons()
             actuators += self.servos()
-        contacts = self.contacts()
+        contacts, equalities = self.contacts(), self.equalities() if self.chance(0.2) else ""
+        mass, inertia, flags, decoration = self.bound(), self.bound(), self.flags(), self.decoration()
+        self.rng = np.random.default_rng((seed, 1))  # so that the rest of a model does not depend on its sensors
+        sensors, site = self.sensors(), self.pick("sphere", "capsule", "ellipsoid", "cylinder", "box")
         self.text = (
-            f'<mujoco><compiler angle="radian" boundmass="{self.bound()}" boundinertia="{self.bound()}"/>'
-            f"<option {self.attributes(options)}>{self.flags()}</option>"
-            f"<worldbody>{plane}{self.decoration()}{bodies}</worldbody>{contacts}{tendons}{actuators}"
-            f"<equality>{self.equalities() if self.chance(0.2) else ''}</equality></mujoco>"
+            f'<mujoco><compiler angle="radian" boundmass="{mass}" boundinertia="{inertia}"/>'
+            f"<option {self.attributes(options)}>{flags}</option>"
+            f'<default><site type="{site}" size="{self.numbers(3, 0.02, 0.3)}"/></default>'
+            f"<worldbody>{plane}{decoration}{bodies}</worldbody>{contacts}{tendons}{actuators}{sensors}"
+            f"<equality>{equalities}</equality></mujoco>"
         )
 
     def chance(self, share):
@@ -33,6 +51,11 @@ class Model:
 
     def pick(self, *choices):
         return choices[self.rng.integers(len(choices))]
+
+    def name(self, kind):
+        """The attribute that names the next thing of NAMED."""
+        self.named[kind].append(f"{kind}{len(self.named[kind])}")
+        return f'name="{self.named[kind][-1]}"'
 
     def number(self, low, high):
         return float(f"{self.rng.uniform(low, high):.4g}")
@@ -79,9 +102,11 @@ class Model:
             size, place = self.numbers(3, 0.03, 0.4), self.numbers(3, -0.3, 0.3)
             parts += f'<geom type="box" size="{size}" pos="{place}" {self.turned()} {self.surface()}/>'
         if self.chance(0.15):
-            parts += f'<body mocap="true" pos="{self.numbers(3, -1, 1)}" {self.turned()}>{self.geom()}</body>'
+            place = f'pos="{self.numbers(3, -1, 1)}" {self.turned()}'
+            parts += f'<body {self.name("body")} mocap="true" {place}>{self.geom()}</body>'
         if self.chance(0.15):
-            parts += f'<body pos="{self.numbers(3, -1, 1)}" {self.turned()}>{self.geom()}<site/></body>'
+            place = f'pos="{self.numbers(3, -1, 1)}" {self.turned()}'
+            parts += f"<body {self.name('body')} {place}>{self.geom()}<site {self.name('site')}/></body>"
         return parts
 
     def mass(self):
@@ -136,8 +161,8 @@ class Model:
         """Pairs of geoms with contacts of their own, of which some would be found anyway."""
         pairs = ""
         for _ in range(self.pick(1, 2, 5) if self.chance(0.3) else 0):
-            one, two = self.rng.choice(len(self.geoms), 2, replace=False)
-            values = {"geom1": self.geoms[one], "geom2": self.geoms[0 if self.chance(0.5) and one else two]}
+            one, two = self.rng.choice(["plane", *self.named["geom"]], 2, replace=False)
+            values = {"geom1": one, "geom2": "plane" if self.chance(0.5) and one != "plane" else two}
             if self.chance(0.8):
                 values["condim"] = self.pick(1, 3, 3, 4, 6)
             if self.chance(0.8):
@@ -155,20 +180,22 @@ class Model:
         affinity = "" if self.chance(0.3) else 'contype="1" conaffinity="0"'  # touches the plane only
         place = f'pos="{self.numbers(3, -0.1, 0.1)}" {self.turned()}' if self.chance(0.7) else ""
         size = f'size="{self.numbers(sizes, 0.03, 0.2)}"'
-        self.geoms.append(f"g{len(self.geoms)}")
-        return f'<geom name="{self.geoms[-1]}" type="{kind}" {size} {place} {affinity} {self.mass()} {self.surface()}/>'
+        return f'<geom {self.name("geom")} type="{kind}" {size} {place} {affinity} {self.mass()} {self.surface()}/>'
 
     def joint(self, last=True):
         """A joint. Of a body's joints only the last one may be a ball."""
         self.made += 1
         name = f"j{self.made}"
         kind = self.pick("hinge", "hinge", "hinge", "slide", *["ball"] * last)
+        if kind == "ball":
+            self.named["ball"].append(name)
         values = {"name": name, "type": kind, "pos": self.numbers(3, -0.1, 0.1)}
         if kind != "ball":
             values["axis"] = self.pick("1 0 0", "0 1 0", "0 0 1", self.numbers(3, 0.1, 1))
             self.joints.append(name)
             if self.chance(0.5):
                 values.update(limited="true", range=f"{self.number(-1, 0)} {self.number(0, 1)}")
+                self.named["limited_joint"].append(name)
             if self.chance(0.2):
                 values.update(margin=self.number(0, 0.1))
             if self.chance(0.3):
@@ -192,22 +219,25 @@ class Model:
         geoms = "".join(self.geom() for _ in range(self.pick(1, 1, 1, 2)))
         count = self.pick(0, 1, 1, 1, 2)
         joints = "".join(self.joint(last=k == count - 1) for k in range(count))
-        site = f'<site pos="{self.numbers(3, -0.1, 0.1)}" {self.turned()}/>' if self.chance(0.2) else ""
+        site = ""
+        if self.chance(0.2):
+            site = f'<site {self.name("site")} pos="{self.numbers(3, -0.1, 0.1)}" {self.turned()}/>'
         children = "".join(self.body(depth + 1) for _ in range(self.pick(0, 1, 1, 2) if depth < 4 else 0))
         place = f'pos="{self.numbers(3, -0.3, 0.3)}" {self.turned() if self.chance(0.5) else ""}'
-        self.bodies.append(f"body{len(self.bodies)}")
-        place += f' name="{self.bodies[-1]}"'
-        return f"<body {place}>{self.inertial()}{joints}{geoms}{site}{children}</body>"
+        return f"<body {self.name('body')} {place}>{self.inertial()}{joints}{geoms}{site}{children}</body>"
 
     def tree(self, where):
         root = "<freejoint/>" if self.chance(0.5) else '<joint type="slide" axis="0 0 1"/>' + self.joint()
         geoms, child = self.geom(), self.body(1)
-        return f'<body pos="{where} 0 {self.number(0.1, 0.7)}">{root}{geoms}{child}{self.body(2)}</body>'
+        place = f'{self.name("body")} pos="{where} 0 {self.number(0.1, 0.7)}"'
+        return f"<body {place}>{root}{geoms}{child}{self.body(2)}</body>"
 
     def actuators(self):
         chosen = [name for name in self.joints if self.chance(0.6)] or self.joints[:1]
         limit = self.pick('ctrlrange="-1 1" ctrllimited="true"', "")
-        motors = "".join(f'<motor joint="{name}" gear="{self.number(-20, 20)}" {limit}/>' for name in chosen)
+        motors = "".join(
+            f'<motor {self.name("actuator")} joint="{name}" gear="{self.number(-20, 20)}" {limit}/>' for name in chosen
+        )
         return f"<actuator>{motors}</actuator>"
 
     def tendons(self):
@@ -232,6 +262,7 @@ class Model:
             if self.chance(0.3):
                 reach = f"{self.number(-1, 0)} {self.number(0, 1)}"
                 values.update(limited="true", range=reach, margin=self.pick(0, 0.1))
+                self.named["limited_tendon"].append(f"t{k}")
             tendons += f"<fixed {self.attributes(values)} {self.friction_loss()}>{parts}</fixed>"
             self.places.append(f'tendon="t{k}"')
         return f"<tendon>{tendons}</tendon>"
@@ -253,14 +284,16 @@ class Model:
             }.get(kind, {})
             if self.chance(0.4):
                 values["forcerange"] = f"{self.number(-3, 0)} {self.number(0, 3)}"
-            servos += f'<{kind} {places[self.rng.integers(len(places))]} gear="{self.number(-3, 3)}" '
+            servos += (
+                f'<{kind} {self.name("actuator")} {places[self.rng.integers(len(places))]} gear="{self.number(-3, 3)}" '
+            )
             servos += f"{self.attributes(values)}/>"
         return f"<actuator>{servos}</actuator>"
 
     def equalities(self):
         found = ""
         for _ in range(self.pick(1, 1, 2)):
-            body1, body2 = (self.pick(*self.bodies[1:]), self.pick(*self.bodies))
+            body1, body2 = self.pick(*self.named["body"]), self.pick("world", *self.named["body"])
             more = f'{self.curve()} active="{self.pick("true", "true", "true", "false")}"'
             kind = self.pick("joint", "joint", "joints", "connect", "weld", "tendon")
             if kind == "connect" and body1 != body2:
@@ -274,6 +307,59 @@ class Model:
                 curve = f'polycoef="{self.numbers(5, -0.5, 0.5)}"'
                 found += f'<joint joint1="{self.joints[0]}" {second} {curve} {more}/>'
         return found
+
+    def sensors(self):
+        """Of all kinds, in any order."""
+        tendons = [place.split('"')[1] for place in self.places]
+        frames = [("body", name) for name in [*self.named["body"], "world"]]
+        frames += [("xbody", name) for _, name in frames]
+        frames += [(kind, name) for kind in ("geom", "site") for name in self.named[kind]]
+        owners = {
+            **{kind: ("site", self.named["site"]) for kind in (*SITE_SENSORS, "touch")},
+            **{kind: ("body", self.named["body"]) for kind in BODY_SENSORS},
+            **{kind: ("joint", self.joints) for kind in JOINT_SENSORS},
+            **{kind: ("joint", self.named["ball"]) for kind in ("ballquat", "ballangvel")},
+            **{kind: ("tendon", tendons) for kind in TENDON_SENSORS},
+            **{kind: ("actuator", self.named["actuator"]) for kind in ACTUATOR_SENSORS},
+            "jointlimitpos": ("joint", self.named["limited_joint"]),
+            "tendonlimitpos": ("tendon", self.named["limited_tendon"]),
+        }
+        parts = ""
+        for _ in range(self.pick(0, 2, 5)):
+            parts += self.contact_sensor()
+        for _ in range(self.pick(0, 4, 12)):
+            kind = "touch" if self.chance(0.1) else self.pick(*owners, *FRAME_SENSORS, *FRAME_SENSORS, "clock")
+            cut = self.chance(0.3) and not kind.endswith(("axis", "quat"))
+            values = {"cutoff": self.magnitude(0.01, 10)} if cut else {}
+            if kind in FRAME_SENSORS:
+                values["objtype"], values["objname"] = self.pick(*frames)
+                if kind not in ("framelinacc", "frameangacc") and self.chance(0.4):
+                    values["reftype"], values["refname"] = self.pick(*frames)
+            elif kind != "clock":
+                attribute, names = owners[kind]
+                if not names:
+                    continue
+                values[attribute] = self.pick(*names)
+            parts += f"<{kind} {self.attributes(values)}/>"
+        return f"<sensor>{parts}</sensor>"
+
+    def contact_sensor(self):
+        if not hasattr(mujoco.mjtSensor, "mjSENS_CONTACT"):
+            return ""
+        values = {}
+        bodies = [*self.named["body"], "world"]
+        names = {"geom": [*self.named["geom"], "plane", "plane"], "body": bodies, "subtree": bodies}
+        for side in (1, 2):
+            if self.chance(0.7):
+                kind = self.pick(*names)
+                values[f"{kind}{side}"] = self.pick(*names[kind])
+        if not {"geom1", "body1", "subtree1"} & set(values) and self.named["site"] and self.chance(0.05):
+            values["site"] = self.pick(*self.named["site"])
+        fields = [name for name in CONTACT_FIELDS if self.chance(0.4)] or ["found"]
+        values["data"] = " ".join(fields)
+        values["reduce"] = self.pick("none", "mindist", "maxforce", "netforce")
+        values["num"] = 1 if values["reduce"] == "netforce" else self.pick(1, 1, 2, 4)
+        return f"<contact {self.attributes(values)}/>"
 
     def flags(self):
         smooth = ("gravity", "eulerdamp", "limit", "contact", "constraint", "frictionloss", "equality", "sensor")

@@ -3,7 +3,7 @@
 import numpy as np
 
 from batchenv import _core
-from batchenv.envs.mujoco import library, physics
+from batchenv.envs.mujoco import library, physics, sensors
 
 
 def always_alone():
@@ -68,25 +68,28 @@ def assert_like_mj_step(monkeypatch, make, steps, change=None, together=True):
 LANES = 8
 
 
-def lanes_of(model):
-    """Lanes that show every array that groups compute."""
-    data = library.load()[0].MjData(model)
-    shown = [name for name in _core.PHYSICS_ARRAYS if getattr(data, name, np.zeros(0)).size]
+def lanes_of(model, names=_core.PHYSICS_ARRAYS):
+    """Lanes that show every array that groups compute, or those of `names`."""
+    mujoco, _ = library.load()
+    data = mujoco.MjData(model)
+    shown = [name for name in names if getattr(data, name, np.zeros(0)).size]
+    if "sensordata" in shown and sensors.unknown(mujoco, model):
+        shown.remove("sensordata")
     read = [name for name in shown if name in _core.MUJOCO_FIELDS]
     observed = [name for name in shown if name not in read]
     return library.Lanes(model, LANES, 1, read, observed=observed, together=False)
 
 
 class Both:
-    """LANES lanes of a model, which can be stepped in groups and by mj_step.
+    """LANES lanes of a model, which can be stepped in groups and by mj_step. names: see `lanes_of`.
 
     Attributes:
         lanes: a library.Lanes.
     """
 
-    def __init__(self, model):
+    def __init__(self, model, names=_core.PHYSICS_ARRAYS):
         mujoco, functions = library.load()
-        self.lanes = lanes = lanes_of(model)
+        self.lanes = lanes = lanes_of(model, names)
         physics.together(lanes, mujoco, functions)
         self._floats, self._data = lanes.plan.floats, mujoco.MjData(model)
         self._low, self._high = np.clip(model.actuator_ctrlrange.T, -100, 100)
@@ -127,6 +130,6 @@ class Both:
         return "", compared, left
 
 
-def compare(model, rng, calls):
+def compare(model, rng, calls, names=_core.PHYSICS_ARRAYS):
     """See `Both.compare`."""
-    return Both(model).compare(rng, calls)
+    return Both(model, names).compare(rng, calls)

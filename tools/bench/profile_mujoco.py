@@ -35,6 +35,7 @@ STAGES = {
     "velocities": r"be_physics_(com_vel|rne|passive)",
     "forces": r"be_physics_(actuation|acceleration|solve)",
     "integration": r"be_physics_integrate|sum_of|drop_bad",
+    "sensors": r"be_physics_(sensors|touch|subtree_vel|body_forces)",
     "contacts": r"be_physics_(near|collide|look)",
     "rows": r"be_physics_(make_constraint|constrain_lanes|post_constraint)",
     "line search": r"be_physics_search_line|evaluate\b|narrow",

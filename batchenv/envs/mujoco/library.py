@@ -43,6 +43,7 @@ _OPTIONAL = (
     *_HANDLERS,
     "_mjPRIVATE__set_tls_warning_fn",
     "mj_updateSleep",  # from 3.4 on, where bodies may sleep
+    "mju_rayGeom",
     "mjcb_time",  # a variable
     *_core.MUJOCO_STAGES,
     *_core.MUJOCO_CALLBACKS,

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from batchenv import _core
 from batchenv._core import PhysicsPair, PhysicsSolver
-from batchenv.envs.mujoco import arena, constraints, pruning
+from batchenv.envs.mujoco import arena, constraints, pruning, sensors
 from batchenv.envs.mujoco.features import disabled, pairs, reasons
 
 Lanes = Any  # library.Lanes; that module imports this one
@@ -159,6 +159,7 @@ class Plan:
             "pair_margin": contacts.margin,
             "pair_friction": contacts.friction,
             "pair_curve": contacts.curve,
+            **sensors.numbers(mujoco, model, found),
         }
 
         def field(name: str) -> Any:
@@ -233,7 +234,7 @@ def _obstacles(lanes: Lanes, mujoco: Any, functions: dict[str, int]) -> list[str
     version = tuple(int(part) for part in mujoco.__version__.split(".")[:2])
     if version not in VERSIONS:
         return [f"the arithmetic of mujoco {mujoco.__version__} is not known to this batchenv"]
-    missing = [name for name in _core.MUJOCO_STAGES if not functions[name]]
+    missing = [name for name in (*_core.MUJOCO_STAGES, "mju_rayGeom") if not functions[name]]
     if missing:
         return [f"mujoco's library has no {', '.join(missing)}"]
     if len(lanes) < 2:
@@ -242,7 +243,10 @@ def _obstacles(lanes: Lanes, mujoco: Any, functions: dict[str, int]) -> list[str
     if called:
         return called
     unknown = [name for name, size in zip(lanes.fields, lanes.sizes, strict=True) if size and name not in _places]
-    return [f"observes {name}" for name in unknown] + [f"the model has {name}" for name in reasons(mujoco, lanes.model)]
+    why = [f"observes {name}" for name in unknown]
+    if any(size and name == "sensordata" for name, size in zip(lanes.fields, lanes.sizes, strict=True)):
+        why += [f"observes sensordata with {name}" for name in sensors.unknown(mujoco, lanes.model)]
+    return why + [f"the model has {name}" for name in reasons(mujoco, lanes.model)]
 
 
 def _called(functions: dict[str, int]) -> list[str]:
@@ -272,6 +276,7 @@ def together(lanes: Lanes, mujoco: Any, functions: dict[str, int]) -> None:
     array_of = [_places.get(name, -1) for name in lanes.fields]
     ahead = np.zeros_like(lanes.records)
     known = *states, arena.places(mujoco), array_of
+    functions = functions | dict.fromkeys(sensors.idle(mujoco, lanes.model), 0)
     lanes.source.step_together(lanes.isa, *numbers, ahead, functions, *known, without_contacts, lanes.slots)
     lanes.plan = plan
 

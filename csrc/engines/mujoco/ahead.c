@@ -8,9 +8,9 @@ const char *const be_mujoco_state_names[] = {"TIME", "QPOS", "QVEL", "WARMSTART"
 const char *const be_mujoco_place_names[] = {
     "ncon",        "efc_J",      "efc_D",   "efc_R",        "efc_aref",    "efc_type",   "efc_id",
     "tree_island", "efc_island", "contact", "contact size", "contact dim", "contact mu", "contact friction"};
-const char *const be_mujoco_stage_names[] = {"mj_tendon",       "mj_collision",         "mj_makeConstraint",
-                                             "mj_island",       "mj_projectConstraint", "mj_referenceConstraint",
-                                             "mj_fwdConstraint"};
+const char *const be_mujoco_stage_names[] = {"mj_tendon",        "mj_collision",         "mj_makeConstraint",
+                                             "mj_island",        "mj_projectConstraint", "mj_referenceConstraint",
+                                             "mj_fwdConstraint", "mj_sensorPos",         "mj_sensorAcc"};
 
 const char *const be_mujoco_alone_texts[] = {
     [MJ_ALONE_SINGLE] = "because no other lane was at hand",
@@ -116,12 +116,18 @@ static int constrain(void *context, be_physics_group *group, int lane, int wants
         return 0;
     }
     find(t, group, lane, wants);
-    for (int k = MJ_STAGE_MAKE; k < MJ_STAGES; k++) together->stage[k](model, data);
+    for (int k = MJ_STAGE_MAKE; k <= MJ_STAGE_SOLVE; k++) together->stage[k](model, data);
     together->isa->write(group, BE_ARRAY_qacc, lane, t->slot->mirror[BE_ARRAY_qacc]);
     together->isa->write(group, BE_ARRAY_qfrc_constraint, lane, t->slot->mirror[BE_ARRAY_qfrc_constraint]);
     if (wants & BE_WANTS_FORCES) {
         source->mj_rne_post_constraint(model, data);
         together->isa->write(group, BE_ARRAY_cfrc_ext, lane, t->slot->mirror[BE_ARRAY_cfrc_ext]);
+    }
+    if (wants & BE_WANTS_SENSORS) { /* those of contacts are right, the others are not */
+        for (int k = MJ_STAGE_SENSE; k < MJ_STAGES; k++) {
+            if (together->stage[k]) together->stage[k](model, data);
+        }
+        together->isa->write(group, BE_ARRAY_sensordata, lane, t->slot->mirror[BE_ARRAY_sensordata]);
     }
     return 1;
 }
@@ -179,11 +185,22 @@ static void end_lane(const task *t, int lane) {
     handles->together += t->steps;
 }
 
-static int wants_forces(const be_mujoco_source *source) {
+/* Whether somebody reads the array. */
+static int wants(const be_mujoco_source *source, int array) {
     for (int64_t j = 0; j < source->num_arrays; j++) {
-        if (source->copied[j] && source->together.array_of[j] == BE_ARRAY_cfrc_ext) return 1;
+        if (source->copied[j] && source->together.array_of[j] == array) return 1;
     }
     return 0;
+}
+static int wants_body_forces(const be_mujoco_source *source) {
+    return wants(source, BE_ARRAY_cacc) || wants(source, BE_ARRAY_cfrc_int);
+}
+static int wants_forces(const be_mujoco_source *source) {
+    return wants(source, BE_ARRAY_cfrc_ext) || wants_body_forces(source);
+}
+static int wants_sensors(const be_mujoco_source *source) {
+    return wants(source, BE_ARRAY_sensordata) || wants(source, BE_ARRAY_subtree_linvel) ||
+           wants(source, BE_ARRAY_subtree_angmom);
 }
 
 static void step_group(task *t, const float *const *actions) {
@@ -201,12 +218,16 @@ static void step_group(task *t, const float *const *actions) {
         be_physics_job job = {.count = t->count,
                               .steps = t->steps,
                               .forces = wants_forces(source),
+                              .body_forces = wants_body_forces(source),
+                              .sensors = wants_sensors(source),
+                              .ray = source->together.ray,
                               .constrain = constrain,
                               .make_rows = make_rows,
                               .context = t,
                               .before_last = before_last};
         for (int lane = 0; lane < t->count; lane++) {
             job.floats[lane] = t->lanes[lane]->floats;
+            job.time[lane] = t->lanes[lane]->state[source->together.state_at[MJ_STATE_TIME]];
             begin_lane(t, lane, actions[lane]);
         }
         source->together.isa->step(t->slot->group, &job);

@@ -76,7 +76,9 @@ BE_INLINE void be_mul_mat_vec3(be_vd *to, const be_vd *matrix, const be_vd *v) {
     to[0] = x, to[1] = y, to[2] = z;
 }
 BE_INLINE void be_mul_mat_t_vec3(be_vd *to, const be_vd *matrix, const be_vd *v) {
-    for (int i = 0; i < 3; i++) to[i] = matrix[i] * v[0] + matrix[3 + i] * v[1] + matrix[6 + i] * v[2];
+    be_vd r[3];
+    for (int i = 0; i < 3; i++) r[i] = matrix[i] * v[0] + matrix[3 + i] * v[1] + matrix[6 + i] * v[2];
+    to[0] = r[0], to[1] = r[1], to[2] = r[2];
 }
 BE_INLINE be_vl be_is_null_quat(const be_vd *q) { return (q[0] == 1) & (q[1] == 0) & (q[2] == 0) & (q[3] == 0); }
 

@@ -18,12 +18,14 @@
     X(velocity, 4 * m->nv) /* of its four evaluations */                                                               \
     X(acceleration, 4 * m->nv)                                                                                         \
     X(moved, m->nv)                                                                                                    \
-    X(contact_here, m->num_candidates) /* masks */                                                                     \
+    X(contact_found, m->num_candidates) /* masks */                                                                    \
+    X(contact_here, m->num_candidates)  /* masks without contacts that are in their gap: they have no force */         \
     X(contact_dist, m->num_candidates)                                                                                 \
     X(contact_pos, 3 * m->num_candidates)                                                                              \
     X(contact_frame, 9 * m->num_candidates)                                                                            \
     X(contact_row, m->num_candidates) /* the number of its first row */                                                \
     X(contact_jacobian, 6 * m->nv)                                                                                     \
+    X(matches, *m->senses &BE_SENSES_CONTACTS ? BE_PHYSICS_MATCH * m->num_candidates : 0)                              \
     X(row_tree, m->num_rows)      /* of each lane's rows: a tree of joints that they move */                           \
     X(tree_first, m->num_trees)   /* the first tree of each tree's island, of which all trees follow each other */     \
     X(loss, m->nf)                /* of rows of friction loss: the most force, */                                      \
@@ -39,6 +41,7 @@
     X(Y, be_physics_has_pgs(m) * m->num_rows * m->nv) /* of mj_makeY */                                                \
     X(solver, be_physics_has_pgs(m) ? BE_PHYSICS_PROBLEM : be_physics_newton_size(m))
 
+enum { BE_PHYSICS_MATCH = 10 };     /* numbers that a sensor keeps of a contact: see touch.c */
 enum { BE_PHYSICS_PROBLEM = 2900 }; /* numbers that one lane's solver takes: see pgs.c */
 static inline int be_physics_has_pgs(const be_physics_model *m) { return *m->solves == BE_SOLVES_PGS; }
 static inline int64_t be_physics_newton_size(const be_physics_model *m) { /* see newton.c */
@@ -61,7 +64,11 @@ struct be_physics_group {
     int *row_dim;     /* by place: 1, or how many rows belong to the cone that begins there */
     unsigned present; /* bits of lanes that are stepped and have not failed */
     unsigned left;    /* bits of lanes whose constraints are left to the caller */
-    int last;         /* 1: this is the evaluation that arrays are kept of */
+    int forces;       /* 1: cfrc_ext is wanted of this evaluation */
+    int senses;       /* BE_SENSES_...: what its sensors need; 0 if they are not read */
+    unsigned touched; /* bits of lanes whose contacts were found here, and constraints solved */
+    unsigned asked;   /* bits of lanes for which the caller has answered BE_WANTS_SENSORS */
+    be_vd time;
     union {
         struct {
             BE_PHYSICS_ARRAYS(BE_PHYSICS_VECTOR)
@@ -83,6 +90,10 @@ struct be_physics_group {
     X(actuation)    /* mj_transmission, mj_fwdActuation */                                                             \
     X(acceleration) /* mj_fwdAcceleration */                                                                           \
     X(implicit)     /* mj_implicitSkip */                                                                              \
+    X(body_forces)  /* mj_rnePostConstraint, after cfrc_ext */                                                         \
+    X(subtree_vel)  /* mj_subtreeVel */                                                                                \
+    X(touch)        /* mj_sensorAcc, of contacts */                                                                    \
+    X(sensors)      /* mj_sensorPos, mj_sensorVel, mj_sensorAcc */                                                     \
     X(integrate)    /* mj_step, with mj_Euler, mj_implicitFast or mj_RungeKutta */
 
 #define BE_PHYSICS_STAGE_NAME(name) BE_ISA_NAME(be_physics_##name)
@@ -91,8 +102,9 @@ BE_PHYSICS_STAGES(BE_PHYSICS_DECLARE)
 
 #define BE_SLACK 1e-9 /* is added to distances at which geoms may touch, so that rounding hides no contact */
 
-/* Finds contacts of the pairs that are own (mj_collision): contact_here, contact_dist, contact_pos, contact_frame.
- * Returns the lanes that have any. Lanes with contacts that are not found here get a bit in `left`. */
+/* Finds contacts of the pairs that are own (mj_collision): contact_found, contact_here, contact_dist, contact_pos,
+ * contact_frame. Returns the lanes that have any of contact_here; those that have any at all get a bit in `touched`.
+ * Lanes with contacts that are not found here get a bit in `left`. */
 #define be_physics_collide BE_ISA_NAME(be_physics_collide)
 unsigned be_physics_collide(be_physics_group *g);
 

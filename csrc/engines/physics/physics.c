@@ -9,6 +9,7 @@ const char *const be_physics_size_names[] = {BE_PHYSICS_SIZES(NAME)};
 const char *const be_physics_int_names[] = {BE_PHYSICS_INTS(NAME)};
 const char *const be_physics_float_names[] = {BE_PHYSICS_FLOATS(NAME)};
 const char *const be_physics_array_names[] = {BE_PHYSICS_ARRAYS(ARRAY_NAME)};
+const char *const be_physics_sensor_names[] = {BE_PHYSICS_SENSORS(NAME)};
 const char *const be_physics_left_texts[] = {
     [BE_LEFT_ALWAYS] = "because of equalities, or friction loss that is not solved here",
     [BE_LEFT_SOLVER] = "because of the model's solver, cones or flags",
@@ -16,6 +17,7 @@ const char *const be_physics_left_texts[] = {
     [BE_LEFT_TENDONS] = "because of a tendon's limit",
     [BE_LEFT_ROWS] = "because there were too many rows of constraints",
     [BE_LEFT_HESSIAN] = "because the solver's Hessian was singular",
+    [BE_LEFT_SENSORS] = "because of sensors of contacts in a site",
     [BE_LEFT_PLACES] = "because of contacts without a direction",
 };
 

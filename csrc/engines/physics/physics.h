@@ -15,7 +15,7 @@
 
 /* ---- models ------------------------------------------------------------------------------------------ */
 
-/* Sizes of a model, by MuJoCo's names. Ours are:
+/* Sizes of a model, by MuJoCo's names (nsensor is 0 where sensors are disabled). Ours are:
  *   num_trees      see tree_dofs
  *   num_pairs      see pair_geoms
  *   num_candidates how many contacts there can be at most between the pairs of pair_own
@@ -31,6 +31,8 @@
     X(nsite)                                                                                                           \
     X(ntendon)                                                                                                         \
     X(nC)                                                                                                              \
+    X(nsensor)                                                                                                         \
+    X(nsensordata)                                                                                                     \
     X(num_trees)                                                                                                       \
     X(num_pairs)                                                                                                       \
     X(num_candidates)                                                                                                  \
@@ -44,6 +46,11 @@
  *   always      1: each lane has constraints that are not made here at any time
  *   asks        1: the caller may be asked for rows of constraints
  *   solves      be_physics_solves: which solver there is here, for lanes whose constraints are all of known kinds
+ *   senses      what sensors need besides the results of a step: BE_SENSES_...
+ *   sensor_kind BE_SENSOR_..., or -1: unknown here
+ *   sensor_spec, sensor_reduce   MuJoCo's sensor_intprm of sensors of contacts
+ *   contact_shown   for each BE_SENSOR_CONTACT and each pair: 1, if the sensor shows the pair's contacts, -1, if it
+ *               also turns their normal around, or 0
  *   jnt_shape   be_physics_shape of each joint's limit
  *   tendon_dofs the degrees of freedom of each (fixed) tendon, in increasing order, where wrap_objid has its joints
  *   friction_id which degree of freedom, or nv + which tendon, each row of friction loss is of; tendons come last
@@ -76,6 +83,7 @@
     X(geom_sameframe)                                                                                                  \
     X(site_bodyid)                                                                                                     \
     X(site_sameframe)                                                                                                  \
+    X(site_type)                                                                                                       \
     X(tendon_adr)                                                                                                      \
     X(tendon_num)                                                                                                      \
     X(tendon_limited)                                                                                                  \
@@ -86,6 +94,16 @@
     X(actuator_biastype)                                                                                               \
     X(actuator_ctrllimited)                                                                                            \
     X(actuator_forcelimited)                                                                                           \
+    X(sensor_kind)                                                                                                     \
+    X(sensor_datatype)                                                                                                 \
+    X(sensor_objtype)                                                                                                  \
+    X(sensor_objid)                                                                                                    \
+    X(sensor_reftype)                                                                                                  \
+    X(sensor_refid)                                                                                                    \
+    X(sensor_dim)                                                                                                      \
+    X(sensor_adr)                                                                                                      \
+    X(sensor_spec)                                                                                                     \
+    X(sensor_reduce)                                                                                                   \
     X(M_rownnz)                                                                                                        \
     X(M_rowadr)                                                                                                        \
     X(M_colind)                                                                                                        \
@@ -98,6 +116,8 @@
     X(always)                                                                                                          \
     X(asks)                                                                                                            \
     X(solves)                                                                                                          \
+    X(senses)                                                                                                          \
+    X(contact_shown)                                                                                                   \
     X(jnt_shape)                                                                                                       \
     X(tendon_dofs)                                                                                                     \
     X(friction_id)                                                                                                     \
@@ -144,6 +164,7 @@
     X(geom_box)                                                                                                        \
     X(site_pos)                                                                                                        \
     X(site_quat)                                                                                                       \
+    X(site_size)                                                                                                       \
     X(wrap_prm)                                                                                                        \
     X(tendon_coefs)                                                                                                    \
     X(tendon_range)                                                                                                    \
@@ -156,8 +177,10 @@
     X(actuator_biasprm)                                                                                                \
     X(actuator_forcerange)                                                                                             \
     X(actuator_gear)                                                                                                   \
+    X(sensor_cutoff)                                                                                                   \
     X(opt_timestep)                                                                                                    \
     X(opt_gravity)                                                                                                     \
+    X(opt_magnetic)                                                                                                    \
     X(opt_density)                                                                                                     \
     X(opt_viscosity)                                                                                                   \
     X(opt_impratio)                                                                                                    \
@@ -192,6 +215,12 @@ enum { /* MuJoCo's numbers for jnt_type, sameframe and so on, which its files of
        BE_AT_TENDON = 3,    /* of actuator_trntype */
        BE_AFFINE = 1,       /* of actuator_gaintype and actuator_biastype */
        BE_GAIN_PARAMS = 10, /* numbers per row of actuator_gainprm and actuator_biasprm */
+       BE_OBJECT_BODY = 1,  /* of sensor_objtype and sensor_reftype: a body's inertial frame, and its own */
+       BE_OBJECT_XBODY = 2,
+       BE_OBJECT_GEOM = 5,
+       BE_OBJECT_SITE = 6,
+       BE_DATA_REAL = 0, /* of sensor_datatype */
+       BE_DATA_POSITIVE = 1,
 };
 
 /* How the impedance of a constraint depends on its position. */
@@ -228,6 +257,52 @@ static inline int be_physics_candidates(int kind) {
     };
     return most[kind];
 }
+
+/* The sensors that groups compute, by MuJoCo's names. */
+#define BE_PHYSICS_SENSORS(X)                                                                                          \
+    X(MAGNETOMETER)                                                                                                    \
+    X(JOINTPOS)                                                                                                        \
+    X(TENDONPOS)                                                                                                       \
+    X(ACTUATORPOS)                                                                                                     \
+    X(BALLQUAT)                                                                                                        \
+    X(JOINTLIMITPOS)                                                                                                   \
+    X(TENDONLIMITPOS)                                                                                                  \
+    X(FRAMEPOS)                                                                                                        \
+    X(FRAMEXAXIS)                                                                                                      \
+    X(FRAMEYAXIS)                                                                                                      \
+    X(FRAMEZAXIS)                                                                                                      \
+    X(FRAMEQUAT)                                                                                                       \
+    X(SUBTREECOM)                                                                                                      \
+    X(CLOCK)                                                                                                           \
+    X(VELOCIMETER)                                                                                                     \
+    X(GYRO)                                                                                                            \
+    X(JOINTVEL)                                                                                                        \
+    X(TENDONVEL)                                                                                                       \
+    X(ACTUATORVEL)                                                                                                     \
+    X(BALLANGVEL)                                                                                                      \
+    X(FRAMELINVEL)                                                                                                     \
+    X(FRAMEANGVEL)                                                                                                     \
+    X(SUBTREELINVEL)                                                                                                   \
+    X(SUBTREEANGMOM)                                                                                                   \
+    X(ACCELEROMETER)                                                                                                   \
+    X(FORCE)                                                                                                           \
+    X(TORQUE)                                                                                                          \
+    X(ACTUATORFRC)                                                                                                     \
+    X(JOINTACTFRC)                                                                                                     \
+    X(TENDONACTFRC)                                                                                                    \
+    X(TOUCH)                                                                                                           \
+    X(CONTACT)                                                                                                         \
+    X(FRAMELINACC)                                                                                                     \
+    X(FRAMEANGACC)
+#define BE_PHYSICS_SENSOR_ENUM(name) BE_SENSOR_##name,
+enum { BE_PHYSICS_SENSORS(BE_PHYSICS_SENSOR_ENUM) BE_PHYSICS_NUM_SENSORS };
+extern const char *const be_physics_sensor_names[BE_PHYSICS_NUM_SENSORS];
+enum {
+    BE_SENSES_SUBTREES = 1, /* subtree_linvel, subtree_angmom */
+    BE_SENSES_FORCES = 2,   /* cacc, cfrc_int */
+    BE_SENSES_CONTACTS = 4, /* contacts */
+    BE_SENSES_CALLER = 8,   /* the caller's answer in lanes with contacts: see BE_WANTS_SENSORS */
+};
 
 #define BE_PHYSICS_MEMBER(name) name,
 #define BE_PHYSICS_ENUM(name) BE_PHYSICS_##name,
@@ -305,7 +380,12 @@ typedef struct be_physics_model {
     X(qacc_smooth, m->nv)                                                                                              \
     X(qacc, m->nv)                                                                                                     \
     X(qfrc_constraint, m->nv)                                                                                          \
-    X(cfrc_ext, 6 * m->nbody)
+    X(cfrc_ext, 6 * m->nbody)                                                                                          \
+    X(cacc, 6 * m->nbody)                                                                                              \
+    X(cfrc_int, 6 * m->nbody)                                                                                          \
+    X(subtree_linvel, 3 * m->nbody)                                                                                    \
+    X(subtree_angmom, 3 * m->nbody)                                                                                    \
+    X(sensordata, m->nsensordata)
 
 #define BE_PHYSICS_ARRAY_ENUM(name, count) BE_ARRAY_##name,
 enum { BE_PHYSICS_ARRAYS(BE_PHYSICS_ARRAY_ENUM) BE_PHYSICS_NUM_ARRAYS };
@@ -319,6 +399,7 @@ enum {
     BE_WANTS_LIMITS = 1,   /* some joint is at a limit */
     BE_WANTS_CONTACTS = 2, /* some geoms may touch */
     BE_WANTS_FORCES = 4,   /* cfrc_ext, of contacts */
+    BE_WANTS_SENSORS = 8,  /* sensordata of BE_SENSOR_TOUCH and BE_SENSOR_CONTACT */
 };
 
 /* Why the caller was asked for a lane's constraints, or for their rows. */
@@ -330,6 +411,7 @@ enum {
     BE_LEFT_ROWS,    /* there were more than num_rows rows */
     BE_LEFT_PLACES,  /* contacts whose direction is not determined */
     BE_LEFT_HESSIAN, /* the solver's Hessian was singular */
+    BE_LEFT_SENSORS, /* there are sensors of contacts that only the caller knows */
     BE_LEFT_CAUSES
 };
 extern const char *const be_physics_left_texts[BE_LEFT_CAUSES]; /* what users are told */
@@ -337,7 +419,8 @@ extern const char *const be_physics_left_texts[BE_LEFT_CAUSES]; /* what users ar
 typedef struct be_physics_group be_physics_group; /* the arrays of a group: see group.h */
 
 /* Has the constraints of one lane of a group solved: reads the arrays of this lane (be_physics_isa.read), and writes
- * qacc and qfrc_constraint and, if BE_WANTS_FORCES is set, cfrc_ext. Returns 0 if it cannot: then the lane is left out.
+ * qacc and qfrc_constraint and, as `wants` says, cfrc_ext and sensordata. Returns 0 if it cannot: then the lane is left
+ * out.
  */
 typedef int be_physics_constrain(void *context, be_physics_group *group, int lane, int wants);
 
@@ -357,6 +440,9 @@ typedef struct be_physics_rows {
 /* Has the rows of one lane's constraints made; the group solves them. What `rows` points at is read before the next
  * call. Returns 0 if it cannot: then the lane is left out. */
 typedef int be_physics_make_rows(void *context, be_physics_group *group, int lane, int wants, be_physics_rows *rows);
+/* mju_rayGeom */
+typedef double be_physics_ray(const double *pos, const double *mat, const double *size, const double *point,
+                              const double *direction, int type, double *normal);
 
 /* A step of an env: `steps` steps of MuJoCo for `count` lanes (BE_PHYSICS_LANES at most). Each lane has its own row of
  * floats, which may be the same. The caller has filled in qpos, qvel, ctrl and qacc_warmstart; after the step, all
@@ -365,7 +451,11 @@ typedef struct be_physics_job {
     int count;
     const double *floats[BE_PHYSICS_LANES];
     int64_t steps;
-    int forces; /* 1: cfrc_ext is wanted */
+    double time[BE_PHYSICS_LANES]; /* each lane's, at the start */
+    int forces;                    /* 1: cfrc_ext is wanted, as mj_rnePostConstraint computes it after the step */
+    int body_forces;               /* 1: cacc and cfrc_int are, too */
+    int sensors;                   /* 1: sensordata, or what belongs to it, is */
+    be_physics_ray *ray;
     be_physics_constrain *constrain;
     be_physics_make_rows *make_rows; /* for models that `asks` */
     void *context;

@@ -13,13 +13,20 @@ static look *const looks[] = {
     [BE_PAIR_CAPSULE_BOX] = BE_PHYSICS_LOOK_NAME(capsule_box),
 };
 
-unsigned be_physics_collide(be_physics_group *g) {
+BE_INLINE unsigned collide(be_physics_group *g, const int wide) {
     const be_physics_model *m = g->m;
-    be_vl found = be_lane_numbers() < 0;
+    be_vl all = be_lane_numbers() < 0, pushing = all;
     for (int pair = 0, k = 0; pair < m->num_pairs; pair++) {
         if (!m->pair_own[pair]) continue;
-        found |= looks[m->pair_kind[pair]](g, pair, k);
-        k += be_physics_candidates(m->pair_kind[pair]);
+        all |= looks[m->pair_kind[pair]](g, pair, k);
+        for (const int end = k + be_physics_candidates(m->pair_kind[pair]); k < end; k++) {
+            const be_vl here = ((be_vl *)g->contact_found)[k] & (g->contact_dist[k] < BE_K(pair_margin, pair));
+            ((be_vl *)g->contact_here)[k] = here;
+            pushing |= here;
+        }
     }
-    return be_mask_bits(found);
+    g->touched = be_mask_bits(all) & g->present;
+    return be_mask_bits(pushing);
 }
+
+unsigned be_physics_collide(be_physics_group *g) { return g->wide ? collide(g, 1) : collide(g, 0); }

@@ -4,7 +4,7 @@
 
 #include "engines/physics/group.h"
 
-/* Finds contacts of a pair, as candidates k, k + 1, ...: contact_here, contact_dist, contact_pos and contact_frame.
+/* Finds contacts of a pair, as candidates k, k + 1, ...: contact_found, contact_dist, contact_pos and contact_frame.
  * Returns the lanes that have any. */
 #define BE_PHYSICS_LOOK_NAME(name) BE_ISA_NAME(be_physics_look_##name)
 #define BE_PHYSICS_DECLARE_LOOK(name) be_vl BE_PHYSICS_LOOK_NAME(name)(be_physics_group * g, int pair, int k);
@@ -42,7 +42,7 @@ BE_INLINE void make_frame(be_vd *frame, const be_vd *tangent) {
 BE_INLINE be_vl put_contact(be_physics_group *g, int k, be_vl here, be_vd distance, const be_vd *place,
                             const be_vd *normal) {
     const be_vd no_tangent[3] = {be_set1(0), be_set1(0), be_set1(0)};
-    ((be_vl *)g->contact_here)[k] = here;
+    ((be_vl *)g->contact_found)[k] = here;
     if (!be_any(here)) return here;
     g->contact_dist[k] = distance;
     be_copy(g->contact_pos + 3 * k, place, 3);

@@ -5,7 +5,7 @@
 typedef struct round_box {
     int geom, box;
     const be_vd *axes, *middle; /* of the box */
-    be_vd size[3], radius, begin, margin;
+    be_vd size[3], radius, begin;
 } round_box;
 
 BE_INLINE round_box round_box_of(const be_physics_group *g, const int wide, int pair) {
@@ -14,7 +14,6 @@ BE_INLINE round_box round_box_of(const be_physics_group *g, const int wide, int 
     for (int i = 0; i < 3; i++) r.size[i] = BE_K(geom_size, 3 * box + i);
     r.radius = BE_K(geom_size, 3 * geom);
     r.begin = BE_K(pair_begin, pair);
-    r.margin = BE_K(pair_margin, pair);
     return r;
 }
 
@@ -50,7 +49,7 @@ BE_INLINE be_vl ball_box(be_physics_group *g, int k, be_vl near, const round_box
     be_sub3(out, clamped, centre);
     be_vd distance = be_normalize3(out);
     const be_vl inside = distance <= BE_MINVAL, touches = near & (distance - r->radius <= r->begin);
-    ((be_vl *)g->contact_here)[k] = be_lane_numbers() < 0;
+    ((be_vl *)g->contact_found)[k] = be_lane_numbers() < 0;
     if (!be_any(touches)) return be_lane_numbers() < 0;
     const be_vd closest = nearest_face(face, centre, r->size);
     for (int i = 0; i < 3; i++) {
@@ -62,7 +61,7 @@ BE_INLINE be_vl ball_box(be_physics_group *g, int k, be_vl near, const round_box
     be_mul_mat_vec3(normal, r->axes, out);
     be_mul_mat_vec3(place, r->axes, place);
     be_add_to(place, r->middle, 3);
-    return put_contact(g, k, touches & (distance < r->margin), distance, place, normal);
+    return put_contact(g, k, touches, distance, place, normal);
 }
 
 BE_INLINE be_vl sphere_box(be_physics_group *g, const int wide, int pair, int k) {
@@ -215,7 +214,7 @@ BE_INLINE be_vd second_of_face(const axis_box *a, const be_vd *size, be_vd none)
 BE_INLINE be_vl capsule_box(be_physics_group *g, const int wide, int pair, int k) {
     const round_box r = round_box_of(g, wide, pair);
     const be_vl near = near_box(g, wide, pair, &r), no = be_lane_numbers() < 0;
-    ((be_vl *)g->contact_here)[k] = ((be_vl *)g->contact_here)[k + 1] = no;
+    ((be_vl *)g->contact_found)[k] = ((be_vl *)g->contact_found)[k + 1] = no;
     if (!be_any(near)) return no;
     const be_vd *axes = g->geom_xmat + 9 * r.geom, length = BE_K(geom_size, 3 * r.geom + 1), none = be_set1(-4);
     const be_vd axis[3] = {axes[2], axes[5], axes[8]}, zero = be_set1(0);

@@ -7,15 +7,15 @@
  * same, MuJoCo takes another normal: such lanes are left to the caller. */
 BE_INLINE be_vl balls(be_physics_group *g, const int wide, int pair, int k, be_vl near, const be_vd *one,
                       const be_vd *two) {
-    const be_vd no_tangent[3] = {be_set1(0), be_set1(0), be_set1(0)}, margin = BE_K(pair_margin, pair);
+    const be_vd no_tangent[3] = {be_set1(0), be_set1(0), be_set1(0)};
     const be_vd radius = BE_K(geom_size, 3 * g->m->pair_geoms[2 * pair]);
     const be_vd other = BE_K(geom_size, 3 * g->m->pair_geoms[2 * pair + 1]);
     be_vd apart[3];
     be_sub3(apart, one, two);
     const be_vd squared = be_dot3(apart, apart), most = BE_K(pair_begin, pair) + radius + other;
     const be_vd distance = be_sqrt(squared) - radius - other;
-    const be_vl here = near & (squared <= most * most) & (distance < margin);
-    ((be_vl *)g->contact_here)[k] = here;
+    const be_vl here = near & (squared <= most * most);
+    ((be_vl *)g->contact_found)[k] = here;
     if (!be_any(here)) return here;
     be_vd *frame = g->contact_frame + 9 * k, scale = radius + distance / 2;
     be_sub3(frame, two, one);
@@ -99,7 +99,7 @@ BE_INLINE be_vl capsules(be_physics_group *g, const int wide, int pair, int k) {
     be_vd apart[3], one[3], two[3];
     be_sub3(apart, g->geom_xpos + 3 * second, g->geom_xpos + 3 * first);
     const be_vl near = be_dot3(apart, apart) <= reach * reach;
-    ((be_vl *)g->contact_here)[k] = ((be_vl *)g->contact_here)[k + 1] = be_lane_numbers() < 0;
+    ((be_vl *)g->contact_found)[k] = ((be_vl *)g->contact_found)[k + 1] = be_lane_numbers() < 0;
     if (!be_any(near)) return near;
     if (g->m->geom_type[first] == BE_CAPSULE) return two_capsules(g, wide, pair, k, near);
     be_copy(one, g->geom_xpos + 3 * first, 3);

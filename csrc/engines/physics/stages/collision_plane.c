@@ -5,13 +5,13 @@
 BE_INLINE be_vl touch(be_physics_group *g, const int wide, int pair, int k, const be_vd *centre, be_vd radius,
                       const be_vd *tangent) {
     const int plane = g->m->pair_geoms[2 * pair];
-    const be_vd *axes = g->geom_xmat + 9 * plane, begin = BE_K(pair_begin, pair);
+    const be_vd *axes = g->geom_xmat + 9 * plane;
     const be_vd normal[3] = {axes[2], axes[5], axes[8]};
     be_vd apart[3];
     be_sub3(apart, centre, g->geom_xpos + 3 * plane);
     const be_vd height = be_dot3(apart, normal), distance = height - radius;
-    const be_vl here = (height <= begin + radius) & (distance < BE_K(pair_margin, pair));
-    ((be_vl *)g->contact_here)[k] = here;
+    const be_vl here = height <= BE_K(pair_begin, pair) + radius;
+    ((be_vl *)g->contact_found)[k] = here;
     if (!be_any(here)) return here;
     const be_vd scale = -distance / 2 - radius;
     g->contact_dist[k] = distance;
@@ -58,7 +58,7 @@ BE_INLINE be_vl touch_at(be_physics_group *g, int k, be_vl here, be_vd distance,
 BE_INLINE be_vl plane_cylinder(be_physics_group *g, const int wide, int pair, int k) {
     const int plane = g->m->pair_geoms[2 * pair], geom = g->m->pair_geoms[2 * pair + 1];
     const be_vd *ground = g->geom_xmat + 9 * plane, *axes = g->geom_xmat + 9 * geom, *middle = g->geom_xpos + 3 * geom;
-    const be_vd margin = BE_K(pair_margin, pair), begin = BE_K(pair_begin, pair), radius = BE_K(geom_size, 3 * geom),
+    const be_vd begin = BE_K(pair_begin, pair), radius = BE_K(geom_size, 3 * geom),
                 half = BE_K(geom_size, 3 * geom + 1);
     const be_vd normal[3] = {ground[2], ground[5], ground[8]};
     be_vd axis[3] = {axes[2], axes[5], axes[8]}, out[3], aside[3], place[3];
@@ -79,13 +79,13 @@ BE_INLINE be_vl plane_cylinder(be_physics_group *g, const int wide, int pair, in
     be_vd distance = height + along + down;
     const be_vl touches = distance <= begin;
     for (int i = 0; i < 3; i++) place[i] = middle[i] + out[i] + axis[i];
-    be_vl found = touch_at(g, k, touches & (distance < margin), distance, place, normal);
+    be_vl found = touch_at(g, k, touches, distance, place, normal);
     distance = height - along + down;
     for (int i = 0; i < 3; i++) place[i] = middle[i] + out[i] - axis[i];
-    found |= touch_at(g, k + 1, touches & (distance < margin), distance, place, normal);
+    found |= touch_at(g, k + 1, touches & (distance <= begin), distance, place, normal);
 
     distance = height + along + -down * 0.5;
-    const be_vl more = touches & (distance < margin);
+    const be_vl more = touches & (distance <= begin);
     be_cross(aside, out, axis);
     be_normalize3(aside);
     for (int i = 0; i < 3; i++) aside[i] *= radius * __builtin_sqrt(3.0) / 2;
@@ -104,13 +104,13 @@ BE_PHYSICS_LOOK(plane_cylinder)
 BE_INLINE be_vl plane_box(be_physics_group *g, const int wide, int pair, int k) {
     const int plane = g->m->pair_geoms[2 * pair], geom = g->m->pair_geoms[2 * pair + 1];
     const be_vd *ground = g->geom_xmat + 9 * plane, *middle = g->geom_xpos + 3 * geom;
-    const be_vd normal[3] = {ground[2], ground[5], ground[8]}, margin = BE_K(pair_margin, pair);
+    const be_vd normal[3] = {ground[2], ground[5], ground[8]};
     be_vd apart[3];
     be_sub3(apart, middle, g->geom_xpos + 3 * plane);
     const be_vd height = be_dot3(apart, normal), reach = BE_K(pair_reach, 3 * pair) + BE_SLACK;
     be_vl found = be_lane_numbers() < 0, count = be_lane_numbers() * 0;
     if (!be_any(height <= reach)) {
-        for (int i = 0; i < 8; i++) ((be_vl *)g->contact_here)[k + i] = found;
+        for (int i = 0; i < 8; i++) ((be_vl *)g->contact_found)[k + i] = found;
         return found;
     }
     for (int i = 0; i < 8; i++) {
@@ -124,7 +124,7 @@ BE_INLINE be_vl plane_box(be_physics_group *g, const int wide, int pair, int k) 
         const be_vl low = (distance <= BE_K(pair_begin, pair)) & (down <= 0) & (count < 4);
         count -= low; /* which is -1 */
         be_add_to(corner, middle, 3);
-        found |= touch_at(g, k + i, low & (distance < margin), distance, corner, normal);
+        found |= touch_at(g, k + i, low, distance, corner, normal);
     }
     return found;
 }
@@ -148,7 +148,6 @@ BE_INLINE be_vl plane_ellipsoid(be_physics_group *g, const int wide, int pair, i
     be_add_to(point, g->geom_xpos + 3 * geom, 3);
     be_sub3(apart, point, g->geom_xpos + 3 * plane);
     const be_vd distance = be_dot3(normal, apart);
-    const be_vl touches = (distance <= BE_K(pair_begin, pair)) & (distance < BE_K(pair_margin, pair));
-    return touch_at(g, k, touches, distance, point, normal);
+    return touch_at(g, k, distance <= BE_K(pair_begin, pair), distance, point, normal);
 }
 BE_PHYSICS_LOOK(plane_ellipsoid)

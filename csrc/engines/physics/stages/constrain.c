@@ -33,17 +33,22 @@ static void note(const be_physics_group *g, int (*counts)[BE_LEFT_CAUSES], unsig
 }
 
 /* What a lane with these constraints wants. */
-static int wants_of(unsigned limits, unsigned contacts, int forces, int lane) {
+static int wants_of(unsigned limits, unsigned contacts, int lane) {
     int wants = 0;
     if (limits >> lane & 1) wants |= BE_WANTS_LIMITS;
-    if (contacts >> lane & 1) wants |= BE_WANTS_CONTACTS | (forces ? BE_WANTS_FORCES : 0);
+    if (contacts >> lane & 1) wants |= BE_WANTS_CONTACTS;
     return wants;
 }
 
 /* Has the caller solve the lanes of `left`. */
-static void leave(be_physics_group *g, unsigned left, unsigned limits, unsigned contacts, int forces) {
+static void leave(be_physics_group *g, unsigned left, unsigned limits, unsigned contacts) {
+    const int more = (g->forces ? BE_WANTS_FORCES : 0) | (g->senses & BE_SENSES_CONTACTS ? BE_WANTS_SENSORS : 0);
+    g->asked = left & contacts;
+    g->touched &= ~left;
     for (left &= g->present; left; left &= left - 1) {
-        const int lane = __builtin_ctz(left), wants = wants_of(limits, contacts, forces, lane);
+        const int lane = __builtin_ctz(left);
+        int wants = wants_of(limits, contacts, lane);
+        if (wants & BE_WANTS_CONTACTS) wants |= more;
         if (!g->job->constrain(g->job->context, g, lane, wants)) g->present &= ~(1u << lane);
     }
 }
@@ -122,7 +127,7 @@ static void ask(be_physics_group *g, unsigned lanes, unsigned limits) {
     for (lanes &= g->present; lanes; lanes &= lanes - 1) {
         const int lane = __builtin_ctz(lanes);
         be_physics_rows rows;
-        if (!g->job->make_rows(g->job->context, g, lane, wants_of(limits, lanes, 0, lane), &rows)) {
+        if (!g->job->make_rows(g->job->context, g, lane, wants_of(limits, lanes, lane), &rows)) {
             g->present &= ~(1u << lane);
         } else if (take_rows(g, lane, &rows)) {
             g->left &= ~(1u << lane);
@@ -131,7 +136,7 @@ static void ask(be_physics_group *g, unsigned lanes, unsigned limits) {
 }
 
 /* Solves the constraints of some lanes, of which `touching` have contacts. */
-static void solve(be_physics_group *g, unsigned lanes, unsigned touching, int forces) {
+static void solve(be_physics_group *g, unsigned lanes, unsigned touching) {
     const unsigned ready = g->present & ~g->left;
     if (be_physics_has_pgs(g->m)) {
         be_physics_pgs(g, lanes & ready);
@@ -139,37 +144,43 @@ static void solve(be_physics_group *g, unsigned lanes, unsigned touching, int fo
         be_physics_newton(g, lanes & ready);
         note(g, g->job->left, g->left & ready, BE_LEFT_HESSIAN);
     }
-    if (forces) be_physics_post_constraint(g, touching & ready);
+    if (g->forces) be_physics_post_constraint(g, touching & ready & ~g->left);
 }
 
 void be_physics_constrain_lanes(be_physics_group *g) {
     const be_physics_model *m = g->m;
-    const int forces = g->last && g->job->forces;
     be_copy(g->qacc, g->qacc_smooth, m->nv);
     be_zero(g->qfrc_constraint, m->nv);
-    if (forces) be_zero(g->cfrc_ext, 6 * m->nbody);
+    const int of_contacts =
+        g->forces || g->senses & BE_SENSES_CONTACTS; /* are wanted, which MuJoCo's rows alone do not tell */
+    g->touched = 0;
+    if (g->forces) be_zero(g->cfrc_ext, 6 * m->nbody);
     const unsigned limits = be_mask_bits(g->wide ? limited(g, 1) : limited(g, 0)) & g->present;
     const unsigned at_limit = m->ntendon ? be_mask_bits(g->wide ? taut(g, 1) : taut(g, 0)) & g->present : 0;
     unsigned foreign = *m->always ? g->present : m->num_pairs ? be_physics_near(g) & g->present : 0;
     if (*m->solves == BE_SOLVES_NOTHING) {
         foreign |= at_limit;
         note(g, g->job->left, limits | foreign, *m->always ? BE_LEFT_ALWAYS : BE_LEFT_SOLVER);
-        leave(g, limits | foreign, limits, foreign, forces);
+        leave(g, limits | foreign, limits, foreign);
         return;
     }
     const unsigned known = g->left = foreign | at_limit;
     const unsigned touching = m->num_candidates ? be_physics_collide(g) & g->present : 0;
-    const unsigned misplaced = g->left & ~known, asked = *m->asks && !forces ? g->left : 0;
+    const unsigned misplaced = g->left & ~known, asked = *m->asks && !of_contacts ? g->left : 0;
     int (*counts)[BE_LEFT_CAUSES] = asked ? g->job->asked : g->job->left;
     note(g, counts, foreign, *m->always ? BE_LEFT_ALWAYS : BE_LEFT_PAIRS);
     note(g, counts, at_limit & ~foreign, BE_LEFT_TENDONS);
     note(g, counts, misplaced, BE_LEFT_PLACES);
+    if (g->senses & BE_SENSES_CALLER) {
+        note(g, g->job->left, g->touched & ~g->left, BE_LEFT_SENSORS);
+        g->left |= g->touched;
+    }
     const unsigned own = (m->ne + m->nf ? g->present : limits | touching) & ~g->left;
     if (own | asked) {
         be_physics_make_constraint(g, own);
         ask(g, asked, limits);
         note(g, g->job->left, g->left & (own | asked), BE_LEFT_ROWS);
-        solve(g, own | asked, touching, forces);
+        solve(g, own | asked, touching);
     }
-    leave(g, g->left, limits, g->left, forces);
+    leave(g, g->left, limits, g->left);
 }

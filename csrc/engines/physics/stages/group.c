@@ -78,6 +78,7 @@ static void step(be_physics_group *g, be_physics_job *job) {
             for (int64_t i = 0; i < g->m->num_floats; i++) ((double *)&g->wide_columns[i])[lane] = floats[i];
         }
     }
+    for (int lane = 0; lane < BE_VL; lane++) ((double *)&g->time)[lane] = job->time[lane < job->count ? lane : 0];
     g->columns = g->wide_columns;
     if (job->count < BE_VL) pad(g);
     g->present = all;

@@ -121,7 +121,8 @@ BE_INLINE void runge_kutta(be_physics_group *g, const int wide, int keep) {
                 be_copy(g->moved, change, nv);
                 return;
             }
-            g->last = keep && stage == 3;
+            g->senses = 0;
+            g->forces = keep && stage == 3 && g->job->forces;
             be_physics_forward(g);
         }
         be_copy(g->velocity + stage * nv, g->qvel, nv);
@@ -139,8 +140,11 @@ BE_INLINE void integrate(be_physics_group *g, const int wide) {
         if (final) g->job->before_last(g->job->context, g);
         drop_bad(g, g->qpos, m->nq);
         drop_bad(g, g->qvel, m->nv);
-        g->last = final && !runge;
+        const int senses = final && g->job->sensors;
+        g->senses = senses ? *m->senses : 0;
+        g->forces = (final && !runge && g->job->forces) || g->senses & BE_SENSES_FORCES;
         be_physics_forward(g);
+        if (senses) BE_PHYSICS_STAGE_NAME(sensors)(g);
         drop_bad(g, g->qacc, m->nv);
         if (runge) {
             runge_kutta(g, wide, final);
@@ -150,7 +154,9 @@ BE_INLINE void integrate(be_physics_group *g, const int wide) {
         be_copy(g->qacc_warmstart, g->qacc, m->nv);
         /* Before MuJoCo 4, what stays in qacc is the last evaluation's. */
         if (runge && *m->version >= 4000) be_copy(g->qacc, g->moved, m->nv);
+        g->time += BE_K(opt_timestep, 0);
     }
+    if (g->job->body_forces) BE_PHYSICS_STAGE_NAME(body_forces)(g);
     /* MuJoCo finds bad numbers in its next step. But a NaN has a sign, which depends on how it came about. */
     drop_bad(g, g->qpos, m->nq);
     drop_bad(g, g->qvel, m->nv);

@@ -1,28 +1,6 @@
-/* mj_rnePostConstraint, as far as cfrc_ext: the forces of contacts on bodies. */
-#include "engines/physics/group.h"
-
-/* mj_contactForce: the force of candidate k along the axes of its frame, and its torque around them, in lanes `here`.
- */
-BE_INLINE void contact_force(be_vd *along, const be_physics_group *g, const int wide, unsigned here, int pair, int k) {
-    const int dim = g->m->pair_dim[pair], cone = *g->m->opt_cone || dim == 1, count = cone ? dim : 2 * (dim - 1);
-    be_vd pyramid[10];
-    be_zero(pyramid, count);
-    for (unsigned left = here; left; left &= left - 1) {
-        const int lane = __builtin_ctz(left), row = (int)((const double *)&g->contact_row[k])[lane];
-        for (int i = 0; i < count; i++) {
-            ((double *)&pyramid[i])[lane] = ((const double *)&g->efc_force[row + i])[lane];
-        }
-    }
-    be_zero(along, 6);
-    if (cone) {
-        be_copy(along, pyramid, dim);
-        return;
-    }
-    for (int i = 0; i < count; i++) along[0] += pyramid[i];
-    for (int i = 0; i < dim - 1; i++) {
-        along[1 + i] = (pyramid[2 * i] - pyramid[2 * i + 1]) * BE_K(pair_friction, 5 * pair + i);
-    }
-}
+/* mj_rnePostConstraint: the forces of contacts on bodies (cfrc_ext), then the bodies' accelerations (cacc), and the
+ * forces between them and their parents (cfrc_int). */
+#include "engines/physics/contacts.h"
 
 /* Adds torque and force at candidate k to those on a body; `sign` -1 takes them away. */
 BE_INLINE void push(be_physics_group *g, be_vl here, int body, int k, const be_vd *force, int sign) {
@@ -44,7 +22,7 @@ BE_INLINE void post(be_physics_group *g, const int wide, unsigned lanes) {
             const be_vl here = ((const be_vl *)g->contact_here)[k];
             if (!(be_mask_bits(here) & lanes)) continue;
             be_vd along[6], force[6];
-            contact_force(along, g, wide, be_mask_bits(here) & lanes, pair, k);
+            be_contact_force(along, g, wide, be_mask_bits(here) & lanes, pair, k);
             be_mul_mat_t_vec3(force, g->contact_frame + 9 * k, along + 3);
             be_mul_mat_t_vec3(force + 3, g->contact_frame + 9 * k, along);
             push(g, here, m->geom_bodyid[m->pair_geoms[2 * pair]], k, force, -1);
@@ -60,3 +38,27 @@ void be_physics_post_constraint(be_physics_group *g, unsigned lanes) {
         post(g, 0, lanes);
     }
 }
+
+BE_INLINE void body_forces(be_physics_group *g, const int wide) {
+    const be_physics_model *m = g->m;
+    be_zero(g->cacc, 3);
+    for (int k = 0; k < 3; k++) g->cacc[3 + k] = BE_K(opt_gravity, k) * -1;
+    be_zero(g->cfrc_int, 6);
+    for (int i = 1; i < m->nbody; i++) {
+        const int first = m->body_dofadr[i], n = m->body_dofnum[i];
+        be_vd *acceleration = g->cacc + 6 * i, part[6], momentum[6], force[6];
+        be_copy(acceleration, g->cacc + 6 * m->body_parentid[i], 6);
+        be_mul_dof_vec(part, g->cdof_dot + 6 * first, g->qvel + first, n);
+        be_add_to(acceleration, part, 6);
+        be_mul_dof_vec(part, g->cdof + 6 * first, g->qacc + first, n);
+        be_add_to(acceleration, part, 6);
+        be_mul_inert_vec(force, g->cinert + 10 * i, acceleration);
+        be_mul_inert_vec(momentum, g->cinert + 10 * i, g->cvel + 6 * i);
+        be_cross_force(part, g->cvel + 6 * i, momentum);
+        be_add_to(force, part, 6);
+        for (int k = 0; k < 6; k++) g->cfrc_int[6 * i + k] = force[k] - g->cfrc_ext[6 * i + k];
+    }
+    for (int i = (int)m->nbody - 1; i > 0; i--)
+        be_add_to(g->cfrc_int + 6 * m->body_parentid[i], g->cfrc_int + 6 * i, 6);
+}
+BE_PHYSICS_STAGE(body_forces)

@@ -1,0 +1,74 @@
+/* Frames of bodies, geoms and sites, and how they move. */
+#ifndef BE_PHYSICS_OBJECTS_H
+#define BE_PHYSICS_OBJECTS_H
+
+#include "engines/physics/group.h"
+
+/* Where an object is, and the body that it is fixed to. */
+typedef struct be_object {
+    const be_vd *position, *axes;
+    int body;
+} be_object;
+
+/* type: BE_OBJECT_... */
+static inline be_object be_object_of(const be_physics_group *g, int type, int id) {
+    switch (type) {
+    case BE_OBJECT_BODY:
+        return (be_object){g->xipos + 3 * id, g->ximat + 9 * id, id};
+    case BE_OBJECT_XBODY:
+        return (be_object){g->xpos + 3 * id, g->xmat + 9 * id, id};
+    case BE_OBJECT_GEOM:
+        return (be_object){g->geom_xpos + 3 * id, g->geom_xmat + 9 * id, g->m->geom_bodyid[id]};
+    default:
+        return (be_object){g->site_xpos + 3 * id, g->site_xmat + 9 * id, g->m->site_bodyid[id]};
+    }
+}
+
+/* Whether no joint moves the object. */
+static inline int be_object_rests(const be_physics_model *m, const be_object *o) {
+    return m->body_dofnum[m->body_weldid[o->body]] == 0;
+}
+
+/* mju_transformSpatial: a motion of the object's body (or a force on it, with `is_force`), which is given at its tree's
+ * centre of mass, seen from the object's place; if `local`, along the object's axes. */
+BE_INLINE void be_object_sees(be_vd *to, const be_physics_group *g, const be_object *o, const be_vd *spatial,
+                              int is_force, int local) {
+    be_vd offset[3], turned[3], moved[6];
+    be_copy(moved, spatial, 6);
+    be_sub3(offset, o->position, g->subtree_com + 3 * g->m->body_rootid[o->body]);
+    be_cross(turned, offset, is_force ? spatial + 3 : spatial);
+    be_vd *part = is_force ? moved : moved + 3;
+    be_sub3(part, part, turned);
+    if (!local) {
+        be_copy(to, moved, 6);
+        return;
+    }
+    be_mul_mat_t_vec3(to, o->axes, moved);
+    be_mul_mat_t_vec3(to + 3, o->axes, moved + 3);
+}
+
+/* mj_objectVelocity: angular and linear */
+BE_INLINE void be_object_velocity(be_vd *to, const be_physics_group *g, const be_object *o, int local) {
+    if (be_object_rests(g->m, o)) {
+        be_zero(to, 6);
+        return;
+    }
+    be_object_sees(to, g, o, g->cvel + 6 * o->body, 0, local);
+}
+
+/* mj_objectAcceleration: angular and linear. From MuJoCo 4 on, gravity acts on what is at rest, too. */
+BE_INLINE void be_object_acceleration(be_vd *to, const be_physics_group *g, const be_object *o, int local) {
+    const int rests = be_object_rests(g->m, o);
+    if (rests && *g->m->version < 4000) {
+        be_zero(to, 6);
+        return;
+    }
+    be_vd velocity[6], coriolis[3];
+    be_object_sees(to, g, o, g->cacc + 6 * o->body, 0, local);
+    if (rests) return;
+    be_object_sees(velocity, g, o, g->cvel + 6 * o->body, 0, local);
+    be_cross(coriolis, velocity, velocity + 3);
+    be_add_to(to + 3, coriolis, 3);
+}
+
+#endif
