@@ -42,36 +42,50 @@ static int place_of(const be_physics_group *g, int lane, int dim) {
     return k;
 }
 
-int be_physics_take_place(be_physics_group *g, unsigned *left, int dim, be_vl *mask) {
-    const int k = place_of(g, __builtin_ctz(*left), dim);
-    unsigned here = be_mask_bits(g->next == k) & *left;
-    for (unsigned others = *g->m->opt_cone ? *left & ~here : 0; others; others &= others - 1) {
-        const int lane = __builtin_ctz(others);
+/* The lanes of `left` whose next row, or cone, has the same place as the first one's. */
+static be_vl same_place(const be_physics_group *g, unsigned left, int dim, int *place) {
+    const int k = *place = place_of(g, __builtin_ctz(left), dim);
+    unsigned here = 0;
+    for (; left; left &= left - 1) {
+        const int lane = __builtin_ctz(left);
         if (place_of(g, lane, dim) == k) here |= 1u << lane;
     }
-    *left &= ~here;
+    return be_lanes_of(here);
+}
+
+BE_INLINE int take_place(be_physics_group *g, unsigned *left, int dim, be_vl *mask) {
+    int k = (int)g->next[__builtin_ctz(*left)];
+    if (*g->m->opt_cone) {
+        *mask = same_place(g, *left, dim, &k);
+    } else { /* all places are of rows */
+        *mask = be_lanes_of(*left) & (g->next == k);
+    }
+    *left &= ~be_mask_bits(*mask);
     if (k + dim > g->m->num_rows) {
-        g->left |= here;
+        g->left |= be_mask_bits(*mask);
         return -1;
     }
     for (; g->num_places < k + dim; g->num_places++) {
         ((be_vl *)g->row_here)[g->num_places] = be_lane_numbers() < 0;
         g->row_dim[g->num_places] = dim;
     }
-    *mask = be_lanes_of(here);
     g->nefc += *mask & dim;
     g->next = (g->next & ~*mask) | (*mask & (k + dim));
     return k;
 }
 
+int be_physics_take_place(be_physics_group *g, unsigned *left, int dim, be_vl *mask) {
+    return take_place(g, left, dim, mask);
+}
+
 /* Writes a row to place k of some lanes. */
-BE_INLINE void store(be_physics_group *g, be_vl mask, int k, const be_vd *row, int tree, be_vd R, be_vd aref) {
+BE_INLINE void store(be_physics_group *g, be_vl mask, int k, const be_vd *row, int tree, be_vd R, be_vd D, be_vd aref) {
     const int64_t nv = g->m->nv;
     be_vd *to = g->J + k * nv;
     ((be_vl *)g->row_here)[k] |= mask;
     for (int64_t i = 0; i < nv; i++) to[i] = be_select(mask, row[i], to[i]);
     g->row_tree[k] = be_select(mask, be_set1(tree), g->row_tree[k]);
-    g->D[k] = be_select(mask, 1 / R, g->D[k]);
+    g->D[k] = be_select(mask, D, g->D[k]);
     g->R[k] = be_select(mask, R, g->R[k]);
     g->aref[k] = be_select(mask, aref, g->aref[k]);
 }
@@ -83,12 +97,12 @@ BE_INLINE void append(be_physics_group *g, unsigned here, const be_vd *row, int 
     const be_physics_model *m = g->m;
     const int64_t nv = m->nv;
     const be_vd velocity = be_dot(row, g->qvel, nv);
-    const be_vd aref = -c->damping * velocity - c->stiffness * c->impedance * inside;
+    const be_vd D = 1 / R, aref = -c->damping * velocity - c->stiffness * c->impedance * inside;
     g->present &= ~(be_mask_bits(~(be_abs(aref) < HUGE_VAL)) & here); /* it has the row's NaN, or its infinity as NaN */
     for (unsigned left = here & g->present; left;) {
         be_vl mask;
-        const int k = be_physics_take_place(g, &left, 1, &mask);
-        if (k >= 0) store(g, mask, k, row, tree, R, aref);
+        const int k = take_place(g, &left, 1, &mask);
+        if (k >= 0) store(g, mask, k, row, tree, R, D, aref);
     }
 }
 
@@ -110,9 +124,9 @@ BE_INLINE void append_cone(be_physics_group *g, const int wide, unsigned here, i
     }
     for (unsigned left = here & g->present; left;) {
         be_vl mask;
-        const int k = be_physics_take_place(g, &left, dim, &mask);
+        const int k = take_place(g, &left, dim, &mask);
         for (int j = 0; k >= 0 && j < dim; j++) {
-            store(g, mask, k + j, g->contact_jacobian + j * m->nv, tree, Rs[j], aref[j]);
+            store(g, mask, k + j, g->contact_jacobian + j * m->nv, tree, Rs[j], 1 / Rs[j], aref[j]);
             g->cone_friction[k + j] = be_select(mask, f[j], g->cone_friction[k + j]);
         }
     }

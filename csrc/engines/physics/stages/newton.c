@@ -41,12 +41,20 @@ __attribute__((noinline)) static be_vl is_cold(solver *s, be_vd warm, be_vd smoo
     return warm + 0.5 * be_dot(s->Mv, s->search, s->nv) > smooth;
 }
 
-/* Adds the cost of row k, or of the cone that begins there. */
-static be_vd add_costs(const solver *s, int k, const be_vd *jar, be_vd cost) {
-    if (s->g->row_dim[k] == 1) return add_cost(s, k, *jar, cost);
-    const cone c = cone_of(s, k);
-    const cone_point p = cone_point_of(&c, jar);
-    return add_cone_cost(&c, jar, &p, cost);
+static be_vd add_costs(const solver *s, const be_vd *jar, be_vd cost) {
+    const int lasting = (int)(s->g->m->ne + s->g->m->nf);
+    for (int k = 0; k < lasting; k++) cost = add_cost(s, k, jar[k], cost);
+    for (int k = lasting; k < s->rows; k += s->g->row_dim[k]) {
+        if (s->g->row_dim[k] > 1) {
+            const cone c = cone_of(s, k);
+            const cone_point p = cone_point_of(&c, jar + k);
+            cost = add_cone_cost(&c, jar + k, &p, cost);
+        } else {
+            const be_vl active = (jar[k] < 0) & s->exists[k];
+            cost = be_select(active, cost + 0.5 * s->g->D[k] * jar[k] * jar[k], cost);
+        }
+    }
+    return cost;
 }
 
 /* Starts from the cheaper one of qacc_warmstart and qacc_smooth. */
@@ -57,10 +65,8 @@ static void warmstart(solver *s) {
         s->base[k] = times_row(s, k, g->qacc_smooth) - g->aref[k];
         s->jar[k] = times_row(s, k, g->qacc_warmstart) - g->aref[k];
     }
-    for (int k = 0; k < s->rows; k += g->row_dim[k]) {
-        smooth = add_costs(s, k, s->base + k, smooth);
-        warm = add_costs(s, k, s->jar + k, warm);
-    }
+    smooth = add_costs(s, s->base, smooth);
+    warm = add_costs(s, s->jar, warm);
     const be_vl cold = is_cold(s, warm, smooth);
     for (int i = 0; i < s->nv; i++) g->qacc[i] = be_select(cold, g->qacc_smooth[i], g->qacc_warmstart[i]);
     if (be_any(cold) || *g->m->version >= 3013) mul_m(s, s->Ma, g->qacc);
@@ -96,15 +102,23 @@ static void update_constraints(solver *s) {
     be_vd cost = be_set1(0);
     be_zero(s->qfrc_constraint, s->nv);
     s->has_cones = 0;
-    for (int k = 0; k < s->rows; k += s->g->row_dim[k]) {
+    const int lasting = (int)(s->g->m->ne + s->g->m->nf);
+    for (int k = 0; k < lasting; k++) {
+        s->active[k] = is_active(s, k, s->jar[k]);
+        if (!be_any(s->exists[k])) continue;
+        cost = add_cost(s, k, s->jar[k], cost);
+        add_force(s, k, force_of(s, k));
+    }
+    for (int k = lasting; k < s->rows; k += s->g->row_dim[k]) {
         if (s->g->row_dim[k] > 1) {
             cost = update_cone(s, k, cost);
             continue;
         }
-        s->active[k] = is_active(s, k, s->jar[k]);
-        if (!be_any(friction_of(s, k) < 0 ? s->active[k] : s->exists[k])) continue;
-        cost = add_cost(s, k, s->jar[k], cost);
-        add_force(s, k, force_of(s, k));
+        const be_vl active = s->active[k] = (s->jar[k] < 0) & s->exists[k];
+        if (!be_any(active)) continue;
+        const be_vd D = s->g->D[k], force = be_select(active, -D * s->jar[k], be_set1(0)), *row = row_of(s, k);
+        cost = be_select(active, cost + 0.5 * D * s->jar[k] * s->jar[k], cost);
+        for (int i = 0; i < s->nv; i++) s->qfrc_constraint[i] += row[i] * force;
     }
     s->cost = cost + gauss(s, s->qacc, be_set1(0));
 }
@@ -142,18 +156,21 @@ static void solve_newton_step(solver *s) {
     }
 }
 
-enum { TOGETHER = 4 }; /* rows: those of a contact */
+enum {
+    TOGETHER = 4, /* rows: those of a contact */
+    FEW = 12      /* degrees of freedom, of which it does not pay to leave out any */
+};
 
 /* Adds the squares of `count` rows to the lower half of H, row after row, while H is read and written once. */
 BE_INLINE void add_rows(be_vd *restrict H, int64_t nv, const be_vd *const *rows, const be_vd *D, const int count) {
     for (int64_t i = 0; i < nv; i++) {
         be_vd scale[TOGETHER], *to = H + i * nv;
         be_vl any = none();
-        for (int k = 0; k < count; k++) {
-            scale[k] = rows[k][i] * D[k];
-            any |= scale[k] != 0;
+        for (int k = 0; k < count; k++) scale[k] = rows[k][i] * D[k];
+        if (nv > FEW) { /* rows of contacts do not move most of the degrees of freedom */
+            for (int k = 0; k < count; k++) any |= scale[k] != 0;
+            if (!be_any(any)) continue;
         }
-        if (!be_any(any)) continue; /* rows of contacts do not move most of the degrees of freedom */
         for (int64_t j = 0; j <= i; j++) {
             be_vd sum = to[j];
             for (int k = 0; k < count; k++) sum += rows[k][j] * scale[k];

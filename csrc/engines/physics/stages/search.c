@@ -49,25 +49,27 @@ static void evaluate(solver *s, point *p, be_vl mask) {
     const int ne = (int)s->g->m->ne, one_sided = ne + (int)s->g->m->nf;
     point sum = {at, zero, zero, zero};
     for (int k = ne; k < one_sided; k++) evaluate_friction(s, &sum, k);
-    be_vd c0 = zero, c1 = s->line1, c2 = s->line2;
+    be_vd c0 = zero, c1 = s->line1, c2 = s->line2, cost = sum.cost;
     for (int k = 0; k < ne; k++) {
         c1 = be_select(s->exists[k], c1 + s->quad1[k], c1);
         c2 = be_select(s->exists[k], c2 + s->quad2[k], c2);
     }
-    for (int k = one_sided; k < s->rows; k += s->g->row_dim[k]) {
+    for (int k = one_sided; k < s->rows; k++) {
         if (s->g->row_dim[k] > 1) {
-            const cone c = cone_of(s, k);
-            evaluate_cone(s, &c, at, &sum.cost, &sum.slope, &sum.bend);
+            sum.cost = cost;
+            be_physics_evaluate_cone(s, k, at, &sum.cost, &sum.slope, &sum.bend);
+            cost = sum.cost;
+            k += s->g->row_dim[k] - 1;
             continue;
         }
-        const be_vl active = is_active(s, k, s->jar[k] + at * s->Jv[k]);
+        const be_vl active = (s->jar[k] + at * s->Jv[k] < 0) & s->exists[k];
         const be_vd at_start = s->base[k]; /* the row's cost where the line starts */
         c0 = be_select(active, c0 + (s->quad0[k] - at_start), c0);
         c1 = be_select(active, c1 + s->quad1[k], c1);
         c2 = be_select(active, c2 + s->quad2[k], c2);
-        sum.cost = be_select(s->exists[k] & ~active, sum.cost - at_start, sum.cost);
+        cost = be_select(s->exists[k] & ~active, cost - at_start, cost);
     }
-    const be_vd cost = sum.cost + (at * at * c2 + at * c1 + c0);
+    cost += at * at * c2 + at * c1 + c0;
     const be_vd slope = sum.slope + (2 * at * c2 + c1);
     be_vd bend = sum.bend + 2 * c2;
     bend = be_select(bend <= 0, be_set1(BE_MINVAL), bend);
@@ -164,8 +166,7 @@ result be_physics_search_line(solver *s, be_vl going) {
         s->base[k] = be_select(s->jar[k] < 0, s->quad0[k], zero);
     }
     for (int k = 0; k < s->rows; k += g->row_dim[k]) {
-        const cone c = cone_of(s, k);
-        if (c.dim > 1) prepare_cone(s, &c);
+        if (g->row_dim[k] > 1) prepare_cone(s, k);
     }
     point start = {zero, zero, zero, be_set1(1)}, p1 = start;
     evaluate(s, &start, r.going);
