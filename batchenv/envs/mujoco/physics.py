@@ -332,9 +332,11 @@ class SelfCheck:
         together(self._lanes, mujoco, functions)
         self._rng = np.random.default_rng(1)
         model, data = self._lanes.model, self._lanes.slots[0]
-        self._low, self._high = (np.clip(bound, -2, 2) for bound in model.actuator_ctrlrange.T)
+        low, high = (np.clip(bound, -2, 2) for bound in model.actuator_ctrlrange.T)
         free = ~np.asarray(model.actuator_ctrllimited, bool)
-        self._low[free], self._high[free] = -1, 1
+        low[free], high[free] = -1, 1
+        beyond = 0.2 * (high - low)  # MuJoCo clips controls that are out of range
+        self._low, self._high = low - beyond, high + beyond
         self.first_speed = _state_places(mujoco, self._lanes)["QVEL"][0]
         self.states = np.empty((count, self._lanes.state_size))
         for lane, state in enumerate(self.states):
