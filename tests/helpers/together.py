@@ -92,9 +92,11 @@ class Both:
         self.lanes = lanes = lanes_of(model, names)
         physics.together(lanes, mujoco, functions)
         self._floats, self._data = lanes.plan.floats, mujoco.MjData(model)
-        self._low, self._high = np.clip(model.actuator_ctrlrange.T, -100, 100)
+        low, high = np.clip(model.actuator_ctrlrange.T, -100, 100)
         free = model.actuator_ctrllimited == 0
-        self._low[free], self._high[free] = -1, 1
+        low[free], high[free] = -1, 1
+        beyond = 0.2 * (high - low)  # MuJoCo clips controls that are out of range
+        self._low, self._high = low - beyond, high + beyond
 
     def put_back(self):
         """Gives all lanes the model that they had at first."""

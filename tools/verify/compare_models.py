@@ -5,8 +5,9 @@
 A path is an XML file, or a folder, in which all XML files are tried: those that are parts of other files and cannot be
 read alone are counted only. Each file has a line in a Markdown table: its size; how its lanes are stepped (in groups,
 or by mj_step because of some features); who solves its constraints; how many steps were compared, in all instruction
-sets together; and in how many of these calls a lane was left to mj_step, because its numbers were bad. Controls are
-random, and there are 8 lanes; lanes that become unstable start again. Exit status 1: something differs.
+sets together; in how many of these calls a lane was left to mj_step, because its numbers were bad; and in which share
+of the evaluations in groups MuJoCo solved a lane's constraints, or made their rows, and why. Controls are random, and
+there are 8 lanes; lanes that become unstable start again. Exit status 1: something differs.
 """
 
 import argparse
@@ -20,8 +21,8 @@ import mujoco
 import numpy as np
 
 from batchenv import _core
-from batchenv.envs.mujoco import physics
-from helpers.together import LANES, compare
+from batchenv.envs.mujoco import physics, shares
+from helpers.together import LANES, Both
 
 EACH = 5  # steps with the same controls
 
@@ -44,18 +45,22 @@ def row(path, model, args):
     size = f"{model.nv} DoF, {model.nu} actuators"
     reasons = physics.reasons(mujoco, model)
     if reasons or model.nv == 0:
-        return [path, size, "; ".join(reasons) or "nothing moves", "mj_step", "", ""], False
+        return [path, size, "; ".join(reasons) or "nothing moves", "mj_step", "", "", ""], False
     compared = left = 0
+    counts = np.zeros((2, len(_core.PHYSICS_LEFT)), int)
     for isa in args.isa or _core.supported_isas():
         os.environ["BATCHENV_ISA"] = isa
         calls = [EACH] * (args.steps // EACH)
-        wrong, count, alone = compare(model, np.random.default_rng(args.seed), calls)
+        both = Both(model)
+        wrong, count, alone = both.compare(np.random.default_rng(args.seed), calls)
         if wrong:
-            return [path, size, f"**differs** with {isa}: {wrong}", "", "", ""], True
+            return [path, size, f"**differs** with {isa}: {wrong}", "", "", "", ""], True
         compared += count * EACH
         left += alone
+        counts += np.sum([both.lanes.source.counts(lane)[2:] for lane in range(LANES)], 0)
     share = left / max(1, left + compared // EACH)
-    return [path, size, "in groups", solver(model), f"{compared:,}", f"{share:.1%}"], False
+    asked = "; ".join(shares.by_mujoco(mujoco, model, both.lanes.plan, compared, *counts.tolist()))
+    return [path, size, "in groups", solver(model), f"{compared:,}", f"{share:.1%}", asked], False
 
 
 def main():
@@ -67,7 +72,8 @@ def main():
     parser.add_argument("--quiet", action="store_true", help="leave out files in which nothing moves")
     args = parser.parse_args()
     print(f"mujoco {mujoco.__version__}, {LANES} lanes, {', '.join(args.isa or _core.supported_isas())}\n")
-    print("| file | size | how | constraints | steps compared | left to mj_step |\n|---|---|---|---|---:|---:|")
+    print("| file | size | how | constraints | steps compared | left to mj_step | constraints left to MuJoCo |")
+    print("|---|---|---|---|---:|---:|---|")
     unread = wrong = 0
     for path in files(args.paths):
         try:

@@ -23,12 +23,18 @@ _MIXED = -2
 def always(mujoco: Any, model: Any, solves: PhysicsSolver) -> bool:
     """Whether the model has constraints wherever its bodies are, of which csrc/engines/physics does not make rows."""
     unsolved = solves is PhysicsSolver.NOTHING and len(_frictions(mujoco, model)) > 0
-    return equality_rows(mujoco, model) > 0 or unsolved
+    return _equal(mujoco, model) or unsolved
+
+
+def _equal(mujoco: Any, model: Any) -> bool:
+    """Whether the model has active equalities."""
+    return bool(model.eq_active0.any()) and not disabled(mujoco, model, "CONSTRAINT", "EQUALITY")
 
 
 def equality_rows(mujoco: Any, model: Any) -> int:
-    """How many rows the model's equalities have."""
-    if not model.neq or disabled(mujoco, model, "CONSTRAINT"):
+    """How many rows the model's equalities have where its bodies begin. MuJoCo leaves out rows that move nothing: so
+    there may be others elsewhere."""
+    if not _equal(mujoco, model):
         return 0
     data = mujoco.MjData(model)
     data.warning.number[:] = 1  # MuJoCo prints and logs only the first warning of each kind
@@ -87,7 +93,7 @@ def solver(mujoco: Any, model: Any) -> PhysicsSolver:
 
     Newton works on each tree of joints, and PGS on one tree. The latter is MuJoCo 3.17's and later ones'.
     """
-    option, equalities = model.opt, equality_rows(mujoco, model)
+    option, equal = model.opt, _equal(mujoco, model)
     dense = int(mujoco.mjtJacobian.mjJAC_DENSE)
     auto = int(mujoco.mjtJacobian.mjJAC_AUTO)
     elliptic = int(option.cone) == int(mujoco.mjtCone.mjCONE_ELLIPTIC)
@@ -99,14 +105,10 @@ def solver(mujoco: Any, model: Any) -> PhysicsSolver:
         and FrictionLoss(mujoco, model).solvable
     )
     if known and int(option.solver) == int(mujoco.mjtSolver.mjSOL_NEWTON):
-        return PhysicsSolver.NEWTON if equalities == 0 or asks(mujoco, model) else PhysicsSolver.NOTHING
-    pgs = equalities == 0 and model.ntree == 1 and 0 < option.iterations <= PHYSICS_MOST_SWEEPS and since_3_17(mujoco)
-    pgs = (
-        pgs
-        and int(option.solver) == int(mujoco.mjtSolver.mjSOL_PGS)
-        and not elliptic
-        and not len(_frictions(mujoco, model))
-    )
+        return PhysicsSolver.NEWTON if not equal or asks(mujoco, model) else PhysicsSolver.NOTHING
+    plain = not equal and not elliptic and not len(_frictions(mujoco, model)) and since_3_17(mujoco)
+    pgs = plain and model.ntree == 1 and 0 < option.iterations <= PHYSICS_MOST_SWEEPS
+    pgs = pgs and int(option.solver) == int(mujoco.mjtSolver.mjSOL_PGS)
     return PhysicsSolver.PGS if known and pgs else PhysicsSolver.NOTHING
 
 

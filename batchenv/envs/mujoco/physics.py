@@ -29,6 +29,7 @@ VERSIONS = (*((3, minor) for minor in range(11, 18)), (4, 0))
 
 # Rows of constraints for which groups have room; of these for contacts that MuJoCo finds; and such contacts of a pair.
 _MOST_ROWS, _MOST_ASKED, _ASKED_CONTACTS = 1000, 400, 8
+_CANDIDATES = np.array([_core.PHYSICS_CANDIDATES[kind] for kind in sorted(PhysicsPair)])  # of each PhysicsPair
 
 # ---- the model, as csrc/engines/physics/physics.h has it
 
@@ -117,7 +118,7 @@ class Plan:
         if solver is PhysicsSolver.NOTHING:
             friction = {name: numbers[:0] for name, numbers in friction.items()}
         pair_own = contacts.own * (solver is not PhysicsSolver.NOTHING)
-        candidates = np.array([_core.PHYSICS_CANDIDATES[kind] for kind in kinds], int)
+        candidates = _CANDIDATES[kinds]
         equalities = constraints.equality_rows(mujoco, model) if solver is not PhysicsSolver.NOTHING else 0
         num_rows = (
             equalities + len(friction["friction_id"]) + 2 * (model.jnt_limited.sum() + model.tendon_limited.sum())
@@ -337,9 +338,11 @@ class SelfCheck:
         together(self._lanes, mujoco, functions)
         self._rng = np.random.default_rng(1)
         model, data = self._lanes.model, self._lanes.slots[0]
-        self._low, self._high = (np.clip(bound, -2, 2) for bound in model.actuator_ctrlrange.T)
+        low, high = (np.clip(bound, -2, 2) for bound in model.actuator_ctrlrange.T)
         free = ~np.asarray(model.actuator_ctrllimited, bool)
-        self._low[free], self._high[free] = -1, 1
+        low[free], high[free] = -1, 1
+        beyond = 0.2 * (high - low)  # MuJoCo clips controls that are out of range
+        self._low, self._high = low - beyond, high + beyond
         self.first_speed = _state_places(mujoco, self._lanes)["QVEL"][0]
         self.states = np.empty((count, self._lanes.state_size))
         for lane, state in enumerate(self.states):

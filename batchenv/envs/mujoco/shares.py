@@ -25,14 +25,20 @@ def told(mujoco: Any, lanes: Lanes, lane: int, alone: list[str]) -> str:
     if together < steps:
         text += f", the others by mj_step ({_reasons(by_cause, steps, _core.MUJOCO_ALONE)})"
     model = lanes.source.model(lane)
-    evaluations = together * (4 if int(model.opt.integrator) == 1 else 1)  # Runge-Kutta has four in a step
+    return "; ".join([text, *by_mujoco(mujoco, model, lanes.plan, together, left, asked)])
+
+
+def by_mujoco(mujoco: Any, model: Any, plan: Any, steps: int, left: list[int], asked: list[int]) -> list[str]:
+    """What MuJoCo did in `steps` steps of groups, and why: `left` and `asked` are as MujocoSource.counts has them."""
+    evaluations = steps * (4 if int(model.opt.integrator) == 1 else 1)  # Runge-Kutta has four in a step
     names = list(_core.PHYSICS_LEFT)
-    names[_core.PHYSICS_LEFT_PAIRS] += f" ({_kinds(mujoco, model, lanes.plan)})"
-    for counts, what in ((left, "solved the constraints"), (asked, "made the rows of constraints")):
-        if sum(counts):
-            share, reasons = _share(sum(counts), evaluations), _reasons(counts, evaluations, names)
-            text += f"; MuJoCo {what} of {share} of their evaluations: {reasons}"
-    return text
+    names[_core.PHYSICS_LEFT_PAIRS] += f" ({_kinds(mujoco, model, plan)})"
+    return [
+        f"MuJoCo {what} of {_share(sum(counts), evaluations)} of their evaluations: "
+        + _reasons(counts, evaluations, names)
+        for counts, what in ((left, "solved the constraints"), (asked, "made the rows of constraints"))
+        if sum(counts)
+    ]
 
 
 def _share(part: int, whole: int) -> str:

@@ -175,4 +175,10 @@ static inline be_vl be_lanes_of(unsigned bits) {
 #define BE_K(name, index) (wide ? g->columns[g->m->at.name + (index)] : be_set1(g->floats[g->m->at.name + (index)]))
 #define BE_K1(name, index) (g->floats[g->m->at.name + (index)])
 
+/* Actuator i's control, within its range. */
+BE_INLINE be_vd be_control_of(const be_physics_group *g, const int wide, int i) {
+    if (!g->m->actuator_ctrllimited[i]) return g->ctrl[i];
+    return be_clip(g->ctrl[i], BE_K(actuator_ctrlrange, 2 * i), BE_K(actuator_ctrlrange, 2 * i + 1));
+}
+
 #endif

@@ -18,7 +18,7 @@ const char *const be_physics_left_texts[] = {
     [BE_LEFT_ROWS] = "because there were too many rows of constraints",
     [BE_LEFT_HESSIAN] = "because the solver's Hessian was singular",
     [BE_LEFT_SENSORS] = "because of sensors of contacts in a site",
-    [BE_LEFT_PLACES] = "because of contacts without a direction",
+    [BE_LEFT_PLACES] = "because of capsules without length",
 };
 
 int64_t be_physics_array_size(const be_physics_model *m, int array) {

@@ -409,7 +409,7 @@ enum {
     BE_LEFT_PAIRS,   /* geoms came near each other whose contacts are not found here */
     BE_LEFT_TENDONS, /* a tendon was at its limit */
     BE_LEFT_ROWS,    /* there were more than num_rows rows */
-    BE_LEFT_PLACES,  /* contacts whose direction is not determined */
+    BE_LEFT_PLACES,  /* a capsule's axis was only a point */
     BE_LEFT_HESSIAN, /* the solver's Hessian was singular */
     BE_LEFT_SENSORS, /* there are sensors of contacts that only the caller knows */
     BE_LEFT_CAUSES

@@ -246,6 +246,9 @@ def test_limbs_of_capsules_and_boxes(monkeypatch):
     assert_like_mj_step(monkeypatch, lambda: batchenv.make_mujoco(two, 5, observation=OBSERVED, qpos_noise=0.05), 60)
 
 
+WALL = '<geom type="capsule" size=".03 .15" pos="0 0 .3"/>'
+
+
 @pytest.mark.skipif(VERSION < (3, 17), reason="contacts of capsules are MuJoCo's")
 @pytest.mark.parametrize("isa", _core.supported_isas())
 @pytest.mark.parametrize("turned", ["0 0 0", "180 0 0", ".001 .002 0", "40 0 0"])
@@ -255,5 +258,25 @@ def test_parallel_capsules(turned, isa, monkeypatch):
     slide = '<joint type="slide" axis="1 0 0" range="-.1 .1"/><joint type="slide" axis="0 0 1" damping="20"/>'
     capsule = f'type="capsule" size=".03 .1" euler="{turned}"'
     body = f'<body pos=".055 0 .35">{slide}<joint axis="1 0 0" damping="1"/><geom {capsule}/></body>'
-    wall = '<geom type="capsule" size=".03 .15" pos="0 0 .3"/>'
-    in_groups(monkeypatch, xml(body + wall + ARM, top=TOP.replace("<option", '<option gravity="-9 0 -1"')))
+    in_groups(monkeypatch, xml(body + WALL + ARM, top=TOP.replace("<option", '<option gravity="-9 0 -1"')))
+
+
+HINGE = '<joint axis="0 1 0" damping="1" armature=".1"/>'
+AT_ONE_POINT = {  # of the axes, or of the middles
+    "limbs that cross in a plane": f'<body pos=".02 0 .35" euler="0 60 0">{HINGE}'
+    '<geom type="capsule" size=".03 .1"/></body>',
+    "a sphere at a joint": f'<geom size=".05" pos="1 0 1"/><body pos="1 0 1">{HINGE}'
+    '<geom type="capsule" size=".03" fromto="0 0 0 .2 0 0"/></body>',
+    "a sphere in a sphere": f'<geom size=".05" pos="1 0 1" euler="0 30 0"/><body pos="1 0 1">{HINGE}<geom size=".03"/>'
+    '<geom size=".02" pos=".1 0 0"/></body>',
+    "a capsule in a capsule": f'<body pos="0 0 .3">{HINGE}<geom type="capsule" size=".02 .1"/></body>',
+}
+
+
+@pytest.mark.skipif(VERSION < (3, 17), reason="contacts of capsules are MuJoCo's")
+@pytest.mark.parametrize("isa", _core.supported_isas())
+@pytest.mark.parametrize("scene", AT_ONE_POINT)
+def test_spheres_and_capsules_at_one_point(scene, isa, monkeypatch):
+    """The direction of such a contact is across the geoms' axes, or any if these are parallel."""
+    monkeypatch.setenv("BATCHENV_ISA", isa)
+    in_groups(monkeypatch, xml(AT_ONE_POINT[scene] + WALL + ARM), 40, qpos_noise=0.01)

@@ -30,12 +30,13 @@ SERVOS = """<actuator>
 <position joint="c" kp="4" kv="1"/><velocity tendon="chain" kv="2" gear="-3"/>
 <general tendon="branch" gaintype="affine" gainprm="2 .5 -1" biastype="affine" biasprm=".1 -2 -3"/>
 <general joint="d" gaintype="affine" gainprm="1 0 .5" forcerange="-.2 .3"/>
-<position tendon="trees" kp="5" kv="1"/><motor joint="b"/></actuator>"""
+<position tendon="trees" kp="5" kv="1"/><motor joint="b"/><damper joint="b" kv="3" ctrlrange="0 1"/></actuator>"""
 
 
 @pytest.mark.parametrize("isa", _core.supported_isas())
 def test_servos_and_dampers(isa, monkeypatch):
-    """Servos of joints and tendons, whose forces are limited by their own range and by that of the joint."""
+    """Servos of joints and tendons, whose forces are limited by their own range and by that of the joint, and whose
+    controls may be out of range."""
     monkeypatch.setenv("BATCHENV_ISA", isa)
     model = mujoco.MjModel.from_xml_string(xml(BODIES, TENDONS, SERVOS, FAST))
     for seed in range(8):

@@ -175,6 +175,22 @@ def test_rows_that_mujoco_makes(kind, integrator, isa, monkeypatch):
     assert made_by_mujoco(both) > 9 * left_to_mujoco(both) > 0  # in the last step of each call, because of cfrc_ext
 
 
+@pytest.mark.parametrize("solver", ["Newton", "PGS"])
+def test_an_equality_that_has_no_rows_at_the_start(solver):
+    """MuJoCo leaves out rows of zeros, and not those of rounding errors: both ends move with one body."""
+    body = (
+        '<body name="one" pos="0 0 .3"><freejoint/><geom size=".1"/><body name="two" pos=".1 .3 .2" euler="10 20 30">'
+        '<geom size=".05"/><body pos=".1 0 .1"><joint name="b"/><geom size=".05"/></body></body></body>'
+    )
+    equality = '<equality><connect body1="two" body2="one" anchor=".1 .2 0"/></equality>'
+    text = xml(body, equality, top=TOP.replace("<option", f'<option solver="{solver}"'))
+    both = Both(mujoco.MjModel.from_xml_string(text))
+    assert both.lanes.plan.sizes[_core.PHYSICS_SIZES.index("ne")] == 0
+    differs, compared, _ = both.compare(np.random.default_rng(0), (1, 2, 40, 1))
+    assert not differs and compared > 2 * LANES
+    assert any(data.ne for data in evaluated(both))
+
+
 def test_rows_that_mujoco_makes_for_lanes_with_models_of_their_own(monkeypatch):
     """Only some lanes of a group have such rows, and each lane's come from its own model."""
 

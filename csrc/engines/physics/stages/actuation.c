@@ -10,13 +10,10 @@
 /* What actuator i pulls with. */
 BE_INLINE be_vd force_of(be_physics_group *g, const int wide, int i) {
     const be_physics_model *m = g->m;
-    be_vd control = g->ctrl[i], gain = BE_K(actuator_gainprm, BE_GAIN_PARAMS * i), bias = be_set1(0);
-    if (m->actuator_ctrllimited[i]) {
-        control = be_clip(control, BE_K(actuator_ctrlrange, 2 * i), BE_K(actuator_ctrlrange, 2 * i + 1));
-    }
+    be_vd gain = BE_K(actuator_gainprm, BE_GAIN_PARAMS * i), bias = be_set1(0);
     if (m->actuator_gaintype[i] == BE_AFFINE) gain = AFFINE(actuator_gainprm, i);
     if (m->actuator_biastype[i] == BE_AFFINE) bias = AFFINE(actuator_biasprm, i);
-    const be_vd force = gain * control + bias;
+    const be_vd force = gain * be_control_of(g, wide, i) + bias;
     if (!m->actuator_forcelimited[i]) return force;
     return be_clip(force, BE_K(actuator_forcerange, 2 * i), BE_K(actuator_forcerange, 2 * i + 1));
 }

@@ -3,8 +3,16 @@
 
 #define PARALLEL 1e-8 /* the squared sine of the angle between axes that MuJoCo takes for parallel */
 
-/* mjraw_SphereSphere, as candidate k: balls around two points, in lanes that are `near`. Where both points are the
- * same, MuJoCo takes another normal: such lanes are left to the caller. */
+/* The direction from one geom to the other where both have the same middle: across their axes. */
+BE_INLINE void across_axes(be_vd *direction, const be_physics_group *g, int pair) {
+    const be_vd *axes[2];
+    for (int k = 0; k < 2; k++) axes[k] = g->geom_xmat + 9 * g->m->pair_geoms[2 * pair + k];
+    const be_vd one[3] = {axes[0][2], axes[0][5], axes[0][8]}, two[3] = {axes[1][2], axes[1][5], axes[1][8]};
+    be_cross(direction, one, two);
+    be_normalize3(direction);
+}
+
+/* mjraw_SphereSphere, as candidate k: balls around two points, in lanes that are `near`. */
 BE_INLINE be_vl balls(be_physics_group *g, const int wide, int pair, int k, be_vl near, const be_vd *one,
                       const be_vd *two) {
     const be_vd no_tangent[3] = {be_set1(0), be_set1(0), be_set1(0)};
@@ -19,7 +27,12 @@ BE_INLINE be_vl balls(be_physics_group *g, const int wide, int pair, int k, be_v
     if (!be_any(here)) return here;
     be_vd *frame = g->contact_frame + 9 * k, scale = radius + distance / 2;
     be_sub3(frame, two, one);
-    g->left |= be_mask_bits(here & ~(be_normalize3(frame) >= BE_MINVAL));
+    const be_vl same = be_normalize3(frame) < BE_MINVAL;
+    if (be_any(here & same)) {
+        be_vd across[3];
+        across_axes(across, g, pair);
+        for (int i = 0; i < 3; i++) frame[i] = be_select(same, across[i], frame[i]);
+    }
     g->contact_dist[k] = distance;
     for (int i = 0; i < 3; i++) g->contact_pos[3 * k + i] = frame[i] * scale + one[i];
     make_frame(frame, no_tangent);

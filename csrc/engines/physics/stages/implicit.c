@@ -25,7 +25,9 @@ BE_INLINE be_vd slope_of(const be_physics_group *g, const int wide, int i) {
     if (m->actuator_biastype[i] == BE_AFFINE) slope = BE_K(actuator_biasprm, BE_GAIN_PARAMS * i + 2);
     if (m->actuator_gaintype[i] == BE_AFFINE) {
         const be_vd gain = BE_K(actuator_gainprm, BE_GAIN_PARAMS * i + 2);
-        slope = be_select(gain != 0, slope + gain * g->ctrl[i], slope);
+        /* Before 3.13, MuJoCo does not clip it here. */
+        const be_vd control = *m->version >= 3013 ? be_control_of(g, wide, i) : g->ctrl[i];
+        slope = be_select(gain != 0, slope + gain * control, slope);
     }
     if (!m->actuator_forcelimited[i]) return slope;
     const be_vl free =
