@@ -69,7 +69,7 @@ BE_INLINE int take_place(be_physics_group *g, unsigned *left, int dim, be_vl *ma
         ((be_vl *)g->row_here)[g->num_places] = be_lane_numbers() < 0;
         g->row_dim[g->num_places] = dim;
     }
-    g->nefc += *mask & dim;
+    if (*g->m->opt_cone) g->nefc += *mask & dim;
     g->next = (g->next & ~*mask) | (*mask & (k + dim));
     return k;
 }
@@ -284,5 +284,6 @@ void be_physics_make_constraint(be_physics_group *g, unsigned lanes) {
     } else {
         make(g, 0, lanes);
     }
+    if (!*g->m->opt_cone) g->nefc = g->next;
     for (int lane = 0; lane < BE_VL; lane++) g->job->rows[lane] += (int)g->nefc[lane];
 }

@@ -43,6 +43,18 @@ static void evaluate_friction(const solver *s, point *p, int k) {
     p->bend = be_select(active, p->bend + s->quad2[k], p->bend);
 }
 
+/* Adds rows k..end-1, which only push apart, to a point on the line, at `at`. */
+BE_INLINE void add_rows(const solver *s, int k, int end, be_vd at, be_vd *cost, be_vd *c0, be_vd *c1, be_vd *c2) {
+    for (; k < end; k++) {
+        const be_vl active = (s->jar[k] + at * s->Jv[k] < 0) & s->exists[k];
+        const be_vd at_start = s->base[k]; /* the row's cost where the line starts */
+        *c0 = be_select(active, *c0 + (s->quad0[k] - at_start), *c0);
+        *c1 = be_select(active, *c1 + s->quad1[k], *c1);
+        *c2 = be_select(active, *c2 + s->quad2[k], *c2);
+        *cost = be_select(s->exists[k] & ~active, *cost - at_start, *cost);
+    }
+}
+
 /* Evaluates p->at in lanes `mask`. */
 static void evaluate(solver *s, point *p, be_vl mask) {
     const be_vd at = p->at, zero = be_set1(0);
@@ -54,20 +66,19 @@ static void evaluate(solver *s, point *p, be_vl mask) {
         c1 = be_select(s->exists[k], c1 + s->quad1[k], c1);
         c2 = be_select(s->exists[k], c2 + s->quad2[k], c2);
     }
-    for (int k = one_sided; k < s->rows; k++) {
-        if (s->g->row_dim[k] > 1) {
-            sum.cost = cost;
-            be_physics_evaluate_cone(s, k, at, &sum.cost, &sum.slope, &sum.bend);
-            cost = sum.cost;
-            k += s->g->row_dim[k] - 1;
-            continue;
+    for (int k = one_sided; k < s->rows;) {
+        int end = s->rows;
+        if (*s->g->m->opt_cone) {
+            for (end = k; end < s->rows && s->g->row_dim[end] == 1;) end++;
         }
-        const be_vl active = (s->jar[k] + at * s->Jv[k] < 0) & s->exists[k];
-        const be_vd at_start = s->base[k]; /* the row's cost where the line starts */
-        c0 = be_select(active, c0 + (s->quad0[k] - at_start), c0);
-        c1 = be_select(active, c1 + s->quad1[k], c1);
-        c2 = be_select(active, c2 + s->quad2[k], c2);
-        cost = be_select(s->exists[k] & ~active, cost - at_start, cost);
+        add_rows(s, k, end, at, &cost, &c0, &c1, &c2);
+        if (end < s->rows) {
+            sum.cost = cost;
+            be_physics_evaluate_cone(s, end, at, &sum.cost, &sum.slope, &sum.bend);
+            cost = sum.cost;
+            end += s->g->row_dim[end];
+        }
+        k = end;
     }
     cost += at * at * c2 + at * c1 + c0;
     const be_vd slope = sum.slope + (2 * at * c2 + c1);
@@ -153,11 +164,11 @@ result be_physics_search_line(solver *s, be_vl going) {
     s->evaluations = zero;
     s->line1 = be_dot(s->search, s->Ma, s->nv) - be_dot(s->qfrc_smooth, s->search, s->nv);
     s->line2 = 0.5 * be_dot(s->search, s->Mv, s->nv);
+    const int ne = (int)g->m->ne, nf = (int)g->m->nf;
+    for (int k = ne; k < ne + nf; k++) prepare_friction(s, k);
     for (int k = 0; k < s->rows; k++) {
-        if (friction_of(s, k) >= 0) {
-            prepare_friction(s, k);
-            continue;
-        }
+        if (k == ne) k += nf;
+        if (k == s->rows) break;
         const be_vd D = g->D[k], pull = D * s->jar[k], Jv = be_dot(row_of(s, k), s->search, s->nv);
         s->Jv[k] = Jv;
         s->quad0[k] = s->jar[k] * pull * 0.5;
@@ -165,7 +176,7 @@ result be_physics_search_line(solver *s, be_vl going) {
         s->quad2[k] = Jv * D * Jv * 0.5;
         s->base[k] = be_select(s->jar[k] < 0, s->quad0[k], zero);
     }
-    for (int k = 0; k < s->rows; k += g->row_dim[k]) {
+    for (int k = 0; *g->m->opt_cone && k < s->rows; k += g->row_dim[k]) {
         if (g->row_dim[k] > 1) prepare_cone(s, k);
     }
     point start = {zero, zero, zero, be_set1(1)}, p1 = start;
