@@ -505,6 +505,28 @@ def test_an_observation_that_is_used_again(waiting):
     assert observations[:, 0].tolist() == [5, 1] and infos["final_obs"][1].tolist() == [5]
 
 
+@pytest.mark.parametrize("flag", ["terminated", "truncated"])
+def test_resets_that_follow_the_ends_of_episodes_wait_together(waiting, flag):
+    """In autoreset mode SameStep."""
+    arrived = []
+
+    class Meeting(Plain):
+        async def reset(self, *, seed=None, options=None):
+            arrived.append(self)
+            while len(arrived) % 2:  # the other lane comes, too
+                await asyncio.sleep(0.001)
+            return super().reset(seed=seed)
+
+        async def step(self, action):
+            observation, reward, *_ = super().step(action)
+            return observation, reward, flag == "terminated", flag == "truncated", {}
+
+    env = begun(waiting(2, make_env=Meeting, autoreset_mode="SameStep", step_timeout=10))
+    for _ in range(2):
+        assert env.step(np.zeros(2, int))[4]["_final_obs"].all()
+    assert len(arrived) == 6
+
+
 def test_wrong_arguments():
     with pytest.raises(ValueError, match="num_workers=2 has no meaning with workers='asyncio'"):
         batchenv.make_python(Gate, 2, workers="asyncio", num_workers=2)
