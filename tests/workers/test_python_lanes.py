@@ -16,7 +16,7 @@ import batchenv
 from helpers.begun import begun
 from helpers.lockstep import lockstep
 from helpers.parity import MODES, assert_same
-from helpers.python_envs import ARRAYS, SPACES, Anything, Awaited, Raising, Troubled
+from helpers.python_envs import ARRAYS, SPACES, Anything, Awaited, Plain, Raising, Troubled
 
 KINDS = ["serial", "threads", "processes", "asyncio", "coroutines"]
 LANES = 5
@@ -136,6 +136,26 @@ def test_core_options_apply(kind, mode, repeat):
         for name in "rl":
             if "episode" in info:
                 np.testing.assert_array_equal(info["episode"][name], same_info["episode"][name])
+
+
+@pytest.mark.parametrize("flag", ["terminated", "truncated"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_action_is_not_repeated_after_the_end(kind, flag):
+    class Ending(Plain):
+        late, over = 0, False
+
+        def step(self, action):
+            self.late += self.over
+            observation, reward, *_ = super().step(action)
+            self.over = self.count == 4
+            return observation, reward, self.over and flag == "terminated", self.over and flag == "truncated", {}
+
+    env = begun(make_python(Ending, 2, workers=kind, action_repeat=3))
+    env.step(np.zeros(2, int))
+    observations, rewards, terminated, truncated, _ = env.step(np.zeros(2, int))
+    assert rewards.tolist() == [1, 1] and observations[:, 0].tolist() == [4, 4]
+    assert terminated.tolist() == [flag == "terminated"] * 2 and truncated.tolist() == [flag == "truncated"] * 2
+    assert env.get_attr("late") == (0, 0)
 
 
 def test_frames_are_stacked_bit_for_bit():
@@ -388,6 +408,16 @@ def test_actions_are_checked_before_any_lane_moves(kind):
         env.step(np.array([0, 8]))
     with pytest.raises(ValueError, match="out"):
         env.step(np.array([0, 7]), out=(np.zeros(1), None, None, None))
+    assert env.get_attr("taken") == (None, None)
+
+
+@pytest.mark.parametrize("space", [ARRAYS["many bounds"], spaces.MultiDiscrete([3] * 40)], ids=["box", "choices"])
+def test_actions_of_many_values_are_checked_before_any_lane_moves(space):
+    env = begun(make_python(lambda: Anything(ARRAYS["box"], space), 2), seed=1)
+    actions = env.action_space.sample()
+    actions[1, -1] = 50
+    with pytest.raises(ValueError, match=r"action 50 of lane 1 \(component 39\).*no lane has been stepped"):
+        env.step(actions)
     assert env.get_attr("taken") == (None, None)
 
 
