@@ -15,6 +15,7 @@ import batchenv
 from batchenv._core import Infos
 from batchenv.integrations.fragments import FragmentMaker
 from helpers.lockstep import actions_of
+from helpers.python_envs import Plain
 
 LANES, LIMIT, STEPS = 3, 13, 60
 
@@ -234,6 +235,16 @@ def test_fragments_of_environments_in_python(workers):
     steps, lanes, rows = fragment.final_rows
     assert steps.tolist() == [1, 2, 2, 3, 5, 5, 5] and lanes.tolist() == [1, 0, 2, 1, 0, 1, 2]
     assert rows.tolist() == [[4], [3], [3], [4], [3], [4], [3]]
+    maker.env.close()
+
+
+@pytest.mark.parametrize("policy", [None, lambda weights, seen, rng: np.zeros(LANES, int)], ids=["random", "policy"])
+@pytest.mark.parametrize("make", [partial(batchenv.make, "MountainCar-v0"), partial(batchenv.make_python, Plain)])
+def test_a_fragment_in_which_no_episode_ends(make, policy):
+    maker = FragmentMaker(partial(make, LANES, autoreset_mode="SameStep"), policy, steps=6, seed=1, actor=0)
+    steps, lanes, rows = maker.fragment(0, 0, None).final_rows
+    assert steps.dtype == lanes.dtype == np.int64 and steps.shape == lanes.shape == (0,)
+    assert rows.dtype == np.float32 and rows.shape == (0, 2)
     maker.env.close()
 
 
