@@ -332,16 +332,20 @@ def test_actions_are_checked_by_part():
     assert env.snapshot() == before
 
 
-def test_a_failed_lane_shows_zeros_in_all_parts():
-    env = begun(batchenv.make("SyntheticNested-v0", LANES, fail_step=2, fail_lane=3, end_probability=0.0))
+@pytest.mark.parametrize("failing", [0, 3, -1])
+def test_a_failed_lane_shows_zeros_in_all_parts(failing):
+    env = begun(batchenv.make("SyntheticNested-v0", LANES, fail_step=2, fail_lane=failing, end_probability=0.0))
+    failed = np.isin(np.arange(LANES), failing) | (failing == -1)
     actions = actions_of(env, 3)
     env.step(actions[0])
     with pytest.raises(batchenv.LaneError) as problem:
         env.step(actions[1])
     observation, reward, terminated, truncated, _ = problem.value.result
-    assert problem.value.env_id.tolist() == [3] and truncated.tolist() == [False, False, False, True, False]
-    assert reward[3] == 0 and not terminated.any()
-    assert all(not part[3].any() and part[:3].any() for part in leaves(observation)[:2])
+    assert problem.value.env_id.tolist() == np.flatnonzero(failed).tolist()
+    np.testing.assert_array_equal(truncated, failed)
+    assert not reward[failed].any() and not terminated.any()
+    assert not any(part[failed].any() for part in leaves(observation))
+    assert all(part[~failed].any() or failed.all() for part in leaves(observation)[:2])
     env.step(actions[2])
 
 
