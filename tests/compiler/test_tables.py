@@ -69,6 +69,22 @@ def test_spaces_at_the_limits_of_their_dtypes(walk):
     assert space["same"].nvec.tolist() == [5] * 40
 
 
+def test_columns_of_the_state_are_aligned(walk):
+    """As batchenv.h promises: a type may use vectors on them."""
+    fields = (("seen", "BE_BOOL", 1), ("cell", "BE_I64", 1), ("marks", "BE_U8", 5), ("place", "BE_F64", 3))
+    rows = ", ".join(f'{{"{name}", {dtype}, {size}, "a field"}}' for name, dtype, size in fields)
+    edit(walk, "enum { CELL };", "enum { SEEN, CELL };")
+    edit(walk, '[CELL] = {"cell", BE_I64, 1, "where the walker is", 0, LENGTH - 1}', rows)
+    last = "    return observe(batch, lanes, count, rows, error);"
+    check = """    for (int j = 0; batch->type->state[j].name; j++) {
+        if ((uintptr_t)batch->state[j] % 64) return be_fail(error, BE_ERROR_ENGINE, -1, "field %d is not aligned", j);
+    }\n"""
+    edit(walk, last, check + last)
+    (name,) = batchenv.compile(walk, cflags=QUICK).ids
+    for lanes in (1, 65, 700):
+        begun(batchenv.make(name, lanes))
+
+
 def test_a_tuple_of_actions_has_ports_of_its_own(walk):
     """One array of a row per lane, and a tuple of a part's values per lane, are of one shape with as many lanes."""
     tuples = '{"", BE_ACTION, BE_TUPLE(2, 3)}'
