@@ -66,7 +66,7 @@ MUJOCO = ["tests/engines/mujoco", "tests/engines/test_engine_memory.py"]
 TESTS = [
     (r"csrc/core/queue/", ["tests/model/test_orders.py"], ASYNC, ["tests/queue"], *QUEUE),
     (r"csrc/core/system/", ["tests/machine"], ["tests/queue"], *QUEUE),
-    (r"csrc/core/run/", ASYNC, LEAKS, CORE, ["tests/machine"]),
+    (r"csrc/core/run/", CORE, ASYNC, LEAKS, ["tests/machine"]),
     (r"csrc/core/(load/library|checked)", ["tests/compiler"], CORE),
     (r"csrc/core/snapshot", CORE, FUZZ, ["tests/api", "tests/engines"]),
     (r"csrc/core/", CORE, ASYNC, LEAKS, ["tests/api", "tests/engines", "tests/machine"]),

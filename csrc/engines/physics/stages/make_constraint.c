@@ -191,12 +191,15 @@ BE_INLINE void move_contact(be_physics_group *g, int i, const be_vd *offset, con
     be_vd moves[3];
     be_cross(moves, dof, offset);
     for (int c = 0; c < 3; c++) moves[c] = sign * (dof[3 + c] + moves[c]);
-    for (int axis = 0; axis < 3 + turns; axis++) {
+    for (int axis = 0; axis < 3; axis++) {
         be_vd sum = be_set1(0);
-        for (int c = 0; c < 3; c++) {
-            sum += (axis < 3 ? moves[c] : sign * dof[c]) * frame[3 * (axis < 3 ? axis : axis - 3) + c];
-        }
+        for (int c = 0; c < 3; c++) sum += moves[c] * frame[3 * axis + c];
         g->contact_jacobian[axis * g->m->nv + i] = sum;
+    }
+    for (int axis = 0; axis < turns; axis++) {
+        be_vd sum = be_set1(0);
+        for (int c = 0; c < 3; c++) sum += sign * dof[c] * frame[3 * axis + c];
+        g->contact_jacobian[(3 + axis) * g->m->nv + i] = sum;
     }
 }
 
