@@ -29,6 +29,7 @@ typedef struct task {
     be_mujoco_lane *lanes[BE_PHYSICS_LANES];
     int count;
     int64_t steps;
+    int forces, body_forces, sensors; /* see be_physics_job */
     be_mujoco_guard *guard;
     int lent; /* 1: the slot's mjData holds what it needs besides what LEND copies */
 } task;
@@ -203,6 +204,14 @@ static int wants_sensors(const be_mujoco_source *source) {
            wants(source, BE_ARRAY_subtree_angmom);
 }
 
+static task task_of(const be_mujoco_source *source, int64_t steps) {
+    return (task){.source = source,
+                  .steps = steps,
+                  .forces = wants_forces(source),
+                  .body_forces = wants_body_forces(source),
+                  .sensors = wants_sensors(source)};
+}
+
 static void step_group(task *t, const float *const *actions) {
     const be_mujoco_source *source = t->source;
     int torn;
@@ -217,9 +226,9 @@ static void step_group(task *t, const float *const *actions) {
         if (torn) source->mj_reset_data(t->lanes[0]->model, t->slot->data);
         be_physics_job job = {.count = t->count,
                               .steps = t->steps,
-                              .forces = wants_forces(source),
-                              .body_forces = wants_body_forces(source),
-                              .sensors = wants_sensors(source),
+                              .forces = t->forces,
+                              .body_forces = t->body_forces,
+                              .sensors = t->sensors,
                               .ray = source->together.ray,
                               .constrain = constrain,
                               .make_rows = make_rows,
@@ -235,7 +244,7 @@ static void step_group(task *t, const float *const *actions) {
             t->lanes[lane]->rows = job.rows[lane];
             if (job.failed >> lane & 1) continue;
             end_lane(t, lane);
-            for (int k = 0; k < BE_LEFT_CAUSES; k++) {
+            for (int k = 0; job.noted && k < BE_LEFT_CAUSES; k++) {
                 t->lanes[lane]->left[k] += job.left[lane][k];
                 t->lanes[lane]->asked[k] += job.asked[lane][k];
             }
@@ -276,7 +285,7 @@ static void step_ahead(be_batch *batch, const int64_t *lanes, const int64_t *pla
         for (int64_t k = 0; k < count; k++) source->lanes[lanes[k]].why = MJ_ALONE_CALLBACK;
         return;
     }
-    task t = {.source = source, .steps = (int64_t)be_param_of(batch, MJ_FRAME_SKIP, 0)};
+    task t = task_of(source, (int64_t)be_param_of(batch, MJ_FRAME_SKIP, 0));
     be_mujoco_lane *chosen[TOGETHER];
     const float *actions[TOGETHER], *all = rows->port[MJ_ACTION_PORT];
     for (int64_t next = 0; next < count;) {
@@ -317,7 +326,7 @@ static int step_one(const be_mujoco_source *source, int64_t lane, const float *a
 void be_mujoco_compare(const be_mujoco_source *source, const float *actions, int64_t steps, int64_t *differs,
                        uint8_t *unstable) {
     for (int64_t lane = 0; lane < source->num_lanes;) {
-        task t = {.source = source, .steps = steps};
+        task t = task_of(source, steps);
         const float *taken[BE_PHYSICS_LANES];
         for (; lane < source->num_lanes && t.count < source->together.isa->lanes; lane++) {
             if (source->lanes[lane].floats == NULL) continue; /* its model does not fit */

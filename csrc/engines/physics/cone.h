@@ -53,9 +53,9 @@ BE_INLINE cone_point cone_point_of(const cone *c, const be_vd *jar) {
 }
 
 BE_INLINE be_vd add_cone_cost(const cone *c, const be_vd *jar, const cone_point *p, be_vd cost) {
-    const be_vd sliding = p->N - c->f[0] * p->T;
+    const be_vd beyond = p->N - c->f[0] * p->T;
     for (int j = 0; j < c->dim; j++) cost = be_select(p->bottom, cost + 0.5 * c->D[j] * jar[j] * jar[j], cost);
-    return be_select(p->middle, cost + 0.5 * c->stiffness * sliding * sliding, cost);
+    return be_select(p->middle, cost + 0.5 * c->stiffness * beyond * beyond, cost);
 }
 
 BE_INLINE void cone_forces(const cone *c, const be_vd *jar, const cone_point *p, be_vd *force) {

@@ -118,8 +118,8 @@ void be_physics_make_constraint(be_physics_group *g, unsigned lanes);
 #define be_physics_take_place BE_ISA_NAME(be_physics_take_place)
 int be_physics_take_place(be_physics_group *g, unsigned *left, int dim, be_vl *mask);
 
-/* Solves for qacc, qfrc_constraint and efc_force of some lanes (mj_solNewton). Lanes whose Hessian is singular get a
- * bit in `left`. */
+/* Solves for qacc, qfrc_constraint and, where it is wanted, efc_force of some lanes (mj_solNewton). Lanes whose Hessian
+ * is singular get a bit in `left`. */
 #define be_physics_newton BE_ISA_NAME(be_physics_newton)
 void be_physics_newton(be_physics_group *g, unsigned lanes);
 

@@ -468,6 +468,7 @@ typedef struct be_physics_job {
      * caller solved its constraints, and made its rows, by cause. */
     int rows[BE_PHYSICS_LANES];
     int left[BE_PHYSICS_LANES][BE_LEFT_CAUSES], asked[BE_PHYSICS_LANES][BE_LEFT_CAUSES];
+    int noted; /* whether there was any such evaluation */
 } be_physics_job;
 
 /* In which order PGS visits `count` rows in its sweep `sweep` (from 0): BE_PGS_ROWS rows and BE_MAX_SWEEPS at most. */

@@ -29,7 +29,7 @@ BE_INLINE be_vl limited(const be_physics_group *g, const int wide) {
 
 /* Counts for lanes that the caller is asked, in `counts`: job->left or job->asked. */
 static void note(const be_physics_group *g, int (*counts)[BE_LEFT_CAUSES], unsigned lanes, int cause) {
-    for (lanes &= g->present; lanes; lanes &= lanes - 1) counts[__builtin_ctz(lanes)][cause]++;
+    for (lanes &= g->present; lanes; lanes &= lanes - 1, g->job->noted = 1) counts[__builtin_ctz(lanes)][cause]++;
 }
 
 /* What a lane with these constraints wants. */

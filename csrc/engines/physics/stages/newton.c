@@ -434,7 +434,7 @@ static void solve(solver *s, be_vl mine, int again) {
         s->scale = 1 / trace;
         const be_vl going = start(s, here);
         if (be_any(going)) iterate(s, going);
-        put_forces(s);
+        if (s->g->forces || s->g->senses) put_forces(s);
     }
     for (int i = 0; i < s->nv; i++) {
         s->qacc[i] = be_select(mine & ~here, s->qacc_smooth[i], s->qacc[i]);
