@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from batchenv._core import PHYSICS_MOST_SWEEPS, PhysicsPair, PhysicsShape, PhysicsSolver
 from batchenv.envs.mujoco import arena, pruning
-from batchenv.envs.mujoco.features import disabled
+from batchenv.envs.mujoco.features import disabled, joints
 
 MINVAL = 1e-15  # mjMINVAL
 _MINIMP, _MAXIMP = 0.0001, 0.9999  # of impedances
@@ -23,7 +23,13 @@ _MIXED = -2
 def always(mujoco: Any, model: Any, solves: PhysicsSolver) -> bool:
     """Whether the model has constraints wherever its bodies are, of which csrc/engines/physics does not make rows."""
     unsolved = solves is PhysicsSolver.NOTHING and len(_frictions(mujoco, model)) > 0
-    return _equal(mujoco, model) or unsolved
+    return _equal(mujoco, model) or bool(limited_balls(mujoco, model).any()) or unsolved
+
+
+def limited_balls(mujoco: Any, model: Any) -> NDArray[np.bool_]:
+    """Which joints are balls with limits: MuJoCo makes the rows of these."""
+    limits = not disabled(mujoco, model, "CONSTRAINT", "LIMIT")
+    return (model.jnt_limited != 0) & joints(mujoco, model, "BALL") & limits
 
 
 def _equal(mujoco: Any, model: Any) -> bool:

@@ -26,7 +26,8 @@ def disabled(mujoco: Any, model: Any, *names: str) -> bool:
     return any(model.opt.disableflags & int(getattr(flags, f"mjDSBL_{name}", 0)) for name in names)
 
 
-def _joints(mujoco: Any, model: Any, *names: str) -> NDArray[np.bool_]:
+def joints(mujoco: Any, model: Any, *names: str) -> NDArray[np.bool_]:
+    """Which joints are of these types, as \"BALL\"."""
     return np.isin(model.jnt_type, [int(getattr(mujoco.mjtJoint, f"mjJNT_{name}")) for name in names])
 
 
@@ -38,7 +39,7 @@ def _misplaced(mujoco: Any, model: Any) -> bool:
     of_joint = np.isin(model.actuator_trntype, [int(kinds.mjTRN_JOINT), int(kinds.mjTRN_JOINTINPARENT)])
     if not single or not (of_joint | of_tendon).all():
         return True
-    return not _joints(mujoco, model, "SLIDE", "HINGE")[model.actuator_trnid[of_joint, 0]].all()
+    return not joints(mujoco, model, "SLIDE", "HINGE")[model.actuator_trnid[of_joint, 0]].all()
 
 
 def _bad_forces(mujoco: Any, model: Any) -> bool:
@@ -57,7 +58,7 @@ def _bad_tendons(mujoco: Any, model: Any) -> bool:
 
 
 def _sprung_bodies(mujoco: Any, model: Any) -> bool:
-    return bool((model.jnt_stiffness[_joints(mujoco, model, "FREE", "BALL")] != 0).any())
+    return bool((model.jnt_stiffness[joints(mujoco, model, "FREE", "BALL")] != 0).any())
 
 
 def _is_fast(model: Any) -> bool:
@@ -66,7 +67,7 @@ def _is_fast(model: Any) -> bool:
 
 def _lone_bodies(mujoco: Any, model: Any) -> bool:
     """Whether there are trees of one free joint, which implicitfast integrates in another way."""
-    free = model.jnt_dofadr[_joints(mujoco, model, "FREE")]
+    free = model.jnt_dofadr[joints(mujoco, model, "FREE")]
     return _is_fast(model) and bool((model.tree_dofnum[model.dof_treeid[free]] == 6).any())
 
 
@@ -88,8 +89,7 @@ def _disabled(mujoco: Any, model: Any) -> bool:
 
 
 def _bad_geoms(mujoco: Any, model: Any) -> bool:
-    kinds = [int(getattr(mujoco.mjtGeom, f"mjGEOM_{name}")) for name in ("HFIELD", "SDF")]
-    return bool(np.isin(model.geom_type, kinds).any())
+    return bool((model.geom_type == int(mujoco.mjtGeom.mjGEOM_SDF)).any())
 
 
 _TENDONS = ("tendon_armature", "tendon_stiffnesspoly", "tendon_dampingpoly")
@@ -116,11 +116,10 @@ UNSUPPORTED: tuple[tuple[str, Test], ...] = (
     ("adhesion, or surfaces that move", _any("flg_adhesion", "flg_surfacevel")),
     ("springs or dampers that are not linear", _any("jnt_stiffnesspoly", "dof_dampingpoly", "nplastic")),
     ("springs of free or ball joints", _sprung_bodies),
-    ("limits of ball joints", lambda mujoco, model: bool(model.jnt_limited[_joints(mujoco, model, "BALL")].any())),
     ("wind, or fluid forces on ellipsoids", _bad_fluid),
     ("spatial tendons, or joints that are twice in one", _bad_tendons),
     ("armature of tendons, or springs or dampers of tendons that are not linear", _any(*_TENDONS)),
-    ("height fields or signed distance fields", _bad_geoms),
+    ("signed distance fields", _bad_geoms),
     # MuJoCo leaves out contacts for which it has no room, or raises an error.
     ("less than 2 MB of memory", lambda mujoco, model: model.narena < 2_000_000),
     ("too many pairs of geoms that may touch", lambda mujoco, model: len(pairs(mujoco, model)[0]) > _MOST_PAIRS),

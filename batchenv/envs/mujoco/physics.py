@@ -141,7 +141,7 @@ class Plan:
             "asks": int(constraints.asks(mujoco, model)),
             "body_quat": _quats(mujoco, model),
             "damps": int(not disabled(mujoco, model, "EULERDAMP")),
-            "jnt_limited": model.jnt_limited * limits,
+            "jnt_limited": model.jnt_limited * limits * ~constraints.limited_balls(mujoco, model),
             "tendon_limited": model.tendon_limited * limits,
             **_tendons(model),
             # MuJoCo takes 0 for what is the negative of gravity

@@ -267,9 +267,6 @@ OTHERS = {
     "springs of free or ball joints": xml(
         BODY + '<body pos="1 0 1"><joint type="ball" stiffness="1"/><geom size=".1" pos=".1 0 0"/></body>'
     ),
-    "limits of ball joints": xml(
-        BODY + '<body pos="1 0 1"><joint type="ball" limited="true" range="0 50"/><geom size=".1" pos=".1 0 0"/></body>'
-    ),
     "wind, or fluid forces on ellipsoids": xml(top=TOP.replace("<option", '<option density="2" wind="1 0 0"')),
     "spatial tendons, or joints that are twice in one": xml(
         LEG.format(BALL + '<site name="s"/>') + '<site name="t"/>',

@@ -124,7 +124,9 @@ def test_many_rows(isa, monkeypatch):
 
 
 ROD = '<geom type="capsule" fromto="0 0 0 .3 0 0" size=".04"/>'
-TETRAHEDRON = '<asset><mesh name="m" vertex="0 0 0 .2 0 0 0 .2 0 0 0 .2"/></asset>'
+HILLS = " ".join(str(k * k % 7 / 7) for k in range(100))
+ASSETS = f"""<asset><mesh name="m" vertex="0 0 0 .2 0 0 0 .2 0 0 0 .2"/>
+<hfield name="h" nrow="10" ncol="10" size="2 2 .1 .1" elevation="{HILLS}"/></asset>"""
 EQUALITIES = {
     "joint": '<joint joint1="a" joint2="b" polycoef="0 .5 .2 0 0"/><joint joint1="c" solref="-50 -5"/>',
     "connect": '<connect body1="tip" anchor=".3 0 0" body2="world"/><connect body1="tip" anchor="0 0 0" body2="end"/>',
@@ -138,6 +140,10 @@ GEOMS = {
     "mesh": '<geom type="mesh" mesh="m"/>',
     "turning": '<geom type="box" size=".1 .08 .06" condim="6" friction=".7 .01 .002"/>',
     "gap": '<geom size=".1" margin=".03" gap=".01" condim="4"/>',
+    "ball": '<geom size=".1"/><body pos="0 0 .2"><joint type="ball" range="0 .3" limited="true"/>{}</body>'.format(
+        '<geom size=".05"/>'
+    ),
+    "hills": '<geom size=".1"/>',
 }
 
 
@@ -155,9 +161,7 @@ def model_of(geom=ROD, equality="", options=""):
     tendon = '<tendon><fixed name="t" range="-.2 .1" limited="true"><joint joint="a" coef="1"/>'
     tendon += '<joint joint="b" coef="-2"/></fixed></tendon>'
     motors = "".join(f'<motor joint="{joint}" gear="3" ctrlrange="-1 1"/>' for joint in "abc")
-    top = TOP.replace('timestep="0.005"', f'timestep="0.005" {options}').replace(
-        "<worldbody>", TETRAHEDRON + "<worldbody>"
-    )
+    top = TOP.replace('timestep="0.005"', f'timestep="0.005" {options}').replace("<worldbody>", ASSETS + "<worldbody>")
     return xml(arm(geom), f"{tendon}<equality>{equality}</equality>", f"<actuator>{motors}</actuator>", top)
 
 
@@ -168,6 +172,8 @@ def test_rows_that_mujoco_makes(kind, integrator, isa, monkeypatch):
     """Of equalities, contacts that are not found here, limits of tendons: such lanes are solved with the others."""
     monkeypatch.setenv("BATCHENV_ISA", isa)
     text = model_of(GEOMS.get(kind, ROD), EQUALITIES.get(kind, ""), f'integrator="{integrator}"')
+    if kind == "hills":
+        text = text.replace('type="plane" size="9 9 1"', 'type="hfield" hfield="h"')
     both = Both(mujoco.MjModel.from_xml_string(text))
     for seed in range(4):
         differs, compared, _ = both.compare(np.random.default_rng(seed), (1, 2, 40, 1, 60))

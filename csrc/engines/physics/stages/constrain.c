@@ -118,6 +118,7 @@ static int take_rows(be_physics_group *g, int lane, const be_physics_rows *rows)
         if (dim > 1) put_friction(g, lane, place, rows, k, dim);
         k += dim;
     }
+    g->nefc[lane] = rows->count;
     g->job->rows[lane] += rows->count - (int)(m->ne + m->nf);
     return 1;
 }

@@ -69,7 +69,7 @@ BE_INLINE int take_place(be_physics_group *g, unsigned *left, int dim, be_vl *ma
         ((be_vl *)g->row_here)[g->num_places] = be_lane_numbers() < 0;
         g->row_dim[g->num_places] = dim;
     }
-    if (*g->m->opt_cone) g->nefc += *mask & dim;
+    if (*g->m->opt_cone) g->nefc += *mask & dim; /* else it is `next`, in the end */
     g->next = (g->next & ~*mask) | (*mask & (k + dim));
     return k;
 }
