@@ -27,7 +27,7 @@ def disabled(mujoco: Any, model: Any, *names: str) -> bool:
 
 
 def joints(mujoco: Any, model: Any, *names: str) -> NDArray[np.bool_]:
-    """Which joints are of these types, as \"BALL\"."""
+    """Which joints are of one of these types, such as BALL."""
     return np.isin(model.jnt_type, [int(getattr(mujoco.mjtJoint, f"mjJNT_{name}")) for name in names])
 
 

@@ -28,9 +28,8 @@ def tests(
     compiled: the model that the compiler made, of which `model` is a changed copy; None: the model is the compiler's.
     """
     bodies = model.geom_bodyid[found]
-    tree = (model.body_geomnum[bodies] > 1).any(
-        1
-    ) & ~explicit  # otherwise MuJoCo compares the two geoms, with their own margins
+    # Without trees, MuJoCo compares the two geoms, with their own margins.
+    tree = (model.body_geomnum[bodies] > 1).any(1) & ~explicit
     wide = model.geom_margin[found].sum(1) <= model.body_margin[bodies].sum(1)
     return {
         "geom_size": np.asarray(_bounded(mujoco, model)[found].all(1)),

@@ -68,14 +68,17 @@ static inline sliding sliding_of(const solver *s, int k, be_vd jar) {
     return (sliding){below & s->exists[k], (jar >= bound) & ~below & s->exists[k]};
 }
 
+/* Where row k, of a limit or contact, is active. */
+static inline be_vl pushes(const solver *s, int k, be_vd jar) { return (jar < 0) & s->exists[k]; }
+
+/* Where row k, of an equality or friction loss, is active. */
 static inline be_vl is_active(const solver *s, int k, be_vd jar) {
     if (k < s->g->m->ne) return s->exists[k];
-    if (friction_of(s, k) < 0) return (jar < 0) & s->exists[k];
     const sliding slides = sliding_of(s, k, jar);
     return s->exists[k] & ~slides.below & ~slides.above;
 }
 
-/* Adds the cost of row k to `cost`. */
+/* Adds the cost of row k, of an equality or friction loss, to `cost`. */
 static inline be_vd add_cost(const solver *s, int k, be_vd jar, be_vd cost) {
     const be_physics_group *g = s->g;
     const int friction = friction_of(s, k);

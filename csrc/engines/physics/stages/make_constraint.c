@@ -1,6 +1,6 @@
-/* mj_makeConstraint, mj_makeImpedance and mj_referenceConstraint, for friction loss, limits of joints and
- * contacts, of which each moves one tree of joints. After the rows of friction loss, lane i's rows are its own: row k
- * of two lanes may be of different constraints. */
+/* mj_makeConstraint, mj_makeImpedance and mj_referenceConstraint, for friction loss, limits of joints and contacts, of
+ * which each moves one tree of joints. After the rows of friction loss, lane i's rows are its own: row k of two lanes
+ * may be of different constraints. */
 #include <math.h>
 
 #include "engines/physics/group.h"

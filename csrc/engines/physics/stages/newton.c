@@ -1,6 +1,6 @@
-/* mj_solNewton with dense matrices. Lanes iterate together: masks say which of them are still at
- * it, and which rows each of them has. MuJoCo's islands are trees of joints that rows move together: they are solved
- * one after the other (mj_solNewton_island). */
+/* mj_solNewton with dense matrices. Lanes iterate together: masks say which of them are still at it, and which rows
+ * each of them has. MuJoCo's islands are trees of joints that rows move together: they are solved one after the other
+ * (mj_solNewton_island). */
 #include "engines/physics/cone.h"
 
 /* M times a vector (mju_mulSymVecSparse). */
@@ -50,8 +50,7 @@ static be_vd add_costs(const solver *s, const be_vd *jar, be_vd cost) {
             const cone_point p = cone_point_of(&c, jar + k);
             cost = add_cone_cost(&c, jar + k, &p, cost);
         } else {
-            const be_vl active = (jar[k] < 0) & s->exists[k];
-            cost = be_select(active, cost + 0.5 * s->g->D[k] * jar[k] * jar[k], cost);
+            cost = be_select(pushes(s, k, jar[k]), cost + 0.5 * s->g->D[k] * jar[k] * jar[k], cost);
         }
     }
     return cost;
@@ -114,7 +113,7 @@ static void update_constraints(solver *s) {
             cost = update_cone(s, k, cost);
             continue;
         }
-        const be_vl active = s->active[k] = (s->jar[k] < 0) & s->exists[k];
+        const be_vl active = s->active[k] = pushes(s, k, s->jar[k]);
         if (!be_any(active)) continue;
         const be_vd D = s->g->D[k], force = be_select(active, -D * s->jar[k], be_set1(0)), *row = row_of(s, k);
         cost = be_select(active, cost + 0.5 * D * s->jar[k] * s->jar[k], cost);

@@ -46,7 +46,7 @@ static void evaluate_friction(const solver *s, point *p, int k) {
 /* Adds rows k..end-1, which only push apart, to a point on the line, at `at`. */
 BE_INLINE void add_rows(const solver *s, int k, int end, be_vd at, be_vd *cost, be_vd *c0, be_vd *c1, be_vd *c2) {
     for (; k < end; k++) {
-        const be_vl active = (s->jar[k] + at * s->Jv[k] < 0) & s->exists[k];
+        const be_vl active = pushes(s, k, s->jar[k] + at * s->Jv[k]);
         const be_vd at_start = s->base[k]; /* the row's cost where the line starts */
         *c0 = be_select(active, *c0 + (s->quad0[k] - at_start), *c0);
         *c1 = be_select(active, *c1 + s->quad1[k], *c1);
