@@ -32,7 +32,7 @@
     X(bound, m->nf)               /* and where it is reached */                                                        \
     X(row_here, m->num_rows)      /* masks: which lanes have a row there */                                            \
     X(cone_friction, m->num_rows) /* of rows of cones: see cone.h */                                                   \
-    X(row, m->nv)                                                                                                      \
+    X(rows, BE_PHYSICS_PYRAMID * m->nv)                                                                                \
     X(J, m->num_rows * m->nv)                                                                                          \
     X(D, m->num_rows)                                                                                                  \
     X(R, m->num_rows)                                                                                                  \
@@ -41,6 +41,7 @@
     X(Y, be_physics_has_pgs(m) * m->num_rows * m->nv) /* of mj_makeY */                                                \
     X(solver, be_physics_has_pgs(m) ? BE_PHYSICS_PROBLEM : be_physics_newton_size(m))
 
+enum { BE_PHYSICS_PYRAMID = 10 };   /* rows that a contact makes at most */
 enum { BE_PHYSICS_MATCH = 10 };     /* numbers that a sensor keeps of a contact: see touch.c */
 enum { BE_PHYSICS_PROBLEM = 2900 }; /* numbers that one lane's solver takes: see pgs.c */
 static inline int be_physics_has_pgs(const be_physics_model *m) { return *m->solves == BE_SOLVES_PGS; }
@@ -48,6 +49,11 @@ static inline int64_t be_physics_newton_size(const be_physics_model *m) { /* see
     const int64_t nv = m->nv;
     return 10 * m->num_rows + 5 * nv + 2 * nv * nv + (*m->opt_cone ? nv * nv + 6 * nv : 0);
 }
+
+/* A candidate of a contact, and its pair of geoms. */
+typedef struct be_physics_touching {
+    int pair, candidate;
+} be_physics_touching;
 
 #define BE_PHYSICS_VECTOR(name, count) be_vd *name;
 struct be_physics_group {
@@ -62,6 +68,8 @@ struct be_physics_group {
     be_vl next;       /* the first place that a next row of each lane may have: lanes with cones leave out some */
     int num_places;   /* for rows, so far */
     int *row_dim;     /* by place: 1, or how many rows belong to the cone that begins there */
+    int num_touching; /* candidates of contacts that some lane has: */
+    be_physics_touching *touching;
     unsigned present; /* bits of lanes that are stepped and have not failed */
     unsigned left;    /* bits of lanes whose constraints are left to the caller */
     int forces;       /* 1: cfrc_ext is wanted of this evaluation */
@@ -102,9 +110,9 @@ BE_PHYSICS_STAGES(BE_PHYSICS_DECLARE)
 
 #define BE_SLACK 1e-9 /* is added to distances at which geoms may touch, so that rounding hides no contact */
 
-/* Finds contacts of the pairs that are own (mj_collision): contact_found, contact_here, contact_dist, contact_pos,
- * contact_frame. Returns the lanes that have any of contact_here; those that have any at all get a bit in `touched`.
- * Lanes with contacts that are not found here get a bit in `left`. */
+/* Finds contacts of the pairs that are own (mj_collision): `touching` and, of these candidates, contact_found,
+ * contact_here, contact_dist, contact_pos, contact_frame. Returns the lanes that have any of contact_here; those that
+ * have any at all get a bit in `touched`. Lanes with contacts that are not found here get a bit in `left`. */
 #define be_physics_collide BE_ISA_NAME(be_physics_collide)
 unsigned be_physics_collide(be_physics_group *g);
 
@@ -113,8 +121,9 @@ unsigned be_physics_collide(be_physics_group *g);
 #define be_physics_make_constraint BE_ISA_NAME(be_physics_make_constraint)
 void be_physics_make_constraint(be_physics_group *g, unsigned lanes);
 
-/* Finds a place for the next row, or for a cone of `dim` rows, in some of the lanes `left`, which are taken out of it,
- * and are in *mask. Returns -1 if there is no room: then they get a bit in `left` of the group. */
+/* Finds a place for a cone of `dim` rows or, in models without cones, for the next `dim` rows, in some of the lanes
+ * `left`, which are taken out of it, and are in *mask. Returns -1 if there is no room: then they get a bit in `left` of
+ * the group. */
 #define be_physics_take_place BE_ISA_NAME(be_physics_take_place)
 int be_physics_take_place(be_physics_group *g, unsigned *left, int dim, be_vl *mask);
 

@@ -90,6 +90,13 @@ static inline be_vd add_cost(const solver *s, int k, be_vd jar, be_vd cost) {
                      be_select(slides.above, cost + (least + loss * jar), active));
 }
 
+/* Where rows k, k + 1, ..., which only push apart, end: at the next cone, or with all rows. */
+static inline int plain_end(const solver *s, int k) {
+    if (!*s->g->m->opt_cone) return s->rows;
+    while (k < s->rows && s->g->row_dim[k] == 1) k++;
+    return k;
+}
+
 /* The force of row k, of which s->jar and s->active are known. */
 static inline be_vd force_of(const solver *s, int k) {
     const be_physics_group *g = s->g;

@@ -16,13 +16,19 @@ static look *const looks[] = {
 BE_INLINE unsigned collide(be_physics_group *g, const int wide) {
     const be_physics_model *m = g->m;
     be_vl all = be_lane_numbers() < 0, pushing = all;
+    g->num_touching = 0;
     for (int pair = 0, k = 0; pair < m->num_pairs; pair++) {
         if (!m->pair_own[pair]) continue;
-        all |= looks[m->pair_kind[pair]](g, pair, k);
-        for (const int end = k + be_physics_candidates(m->pair_kind[pair]); k < end; k++) {
-            const be_vl here = ((be_vl *)g->contact_found)[k] & (g->contact_dist[k] < BE_K(pair_margin, pair));
+        const int end = k + be_physics_candidates(m->pair_kind[pair]);
+        const be_vl any = looks[m->pair_kind[pair]](g, pair, k);
+        all |= any;
+        for (k = be_any(any) ? k : end; k < end; k++) {
+            const be_vl found = ((be_vl *)g->contact_found)[k];
+            const be_vl here = found & (g->contact_dist[k] < BE_K(pair_margin, pair));
+            if (!be_any(found)) continue;
             ((be_vl *)g->contact_here)[k] = here;
             pushing |= here;
+            g->touching[g->num_touching++] = (be_physics_touching){.pair = pair, .candidate = k};
         }
     }
     g->touched = be_mask_bits(all) & g->present;

@@ -5,7 +5,7 @@
 #include "engines/physics/group.h"
 
 /* Finds contacts of a pair, as candidates k, k + 1, ...: contact_found, contact_dist, contact_pos and contact_frame.
- * Returns the lanes that have any. */
+ * Returns the lanes that have any: if no lane has, nothing need be written. */
 #define BE_PHYSICS_LOOK_NAME(name) BE_ISA_NAME(be_physics_look_##name)
 #define BE_PHYSICS_DECLARE_LOOK(name) be_vl BE_PHYSICS_LOOK_NAME(name)(be_physics_group * g, int pair, int k);
 BE_PHYSICS_DECLARE_LOOK(plane_sphere)

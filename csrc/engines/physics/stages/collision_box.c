@@ -214,7 +214,6 @@ BE_INLINE be_vd second_of_face(const axis_box *a, const be_vd *size, be_vd none)
 BE_INLINE be_vl capsule_box(be_physics_group *g, const int wide, int pair, int k) {
     const round_box r = round_box_of(g, wide, pair);
     const be_vl near = near_box(g, wide, pair, &r), no = be_lane_numbers() < 0;
-    ((be_vl *)g->contact_found)[k] = ((be_vl *)g->contact_found)[k + 1] = no;
     if (!be_any(near)) return no;
     const be_vd *axes = g->geom_xmat + 9 * r.geom, length = BE_K(geom_size, 3 * r.geom + 1), none = be_set1(-4);
     const be_vd axis[3] = {axes[2], axes[5], axes[8]}, zero = be_set1(0);

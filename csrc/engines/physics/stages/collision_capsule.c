@@ -112,8 +112,8 @@ BE_INLINE be_vl capsules(be_physics_group *g, const int wide, int pair, int k) {
     be_vd apart[3], one[3], two[3];
     be_sub3(apart, g->geom_xpos + 3 * second, g->geom_xpos + 3 * first);
     const be_vl near = be_dot3(apart, apart) <= reach * reach;
-    ((be_vl *)g->contact_found)[k] = ((be_vl *)g->contact_found)[k + 1] = be_lane_numbers() < 0;
     if (!be_any(near)) return near;
+    ((be_vl *)g->contact_found)[k + 1] = be_lane_numbers() < 0;
     if (g->m->geom_type[first] == BE_CAPSULE) return two_capsules(g, wide, pair, k, near);
     be_copy(one, g->geom_xpos + 3 * first, 3);
     be_copy(two, g->geom_xpos + 3 * second, 3);

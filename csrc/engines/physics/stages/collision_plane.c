@@ -109,10 +109,7 @@ BE_INLINE be_vl plane_box(be_physics_group *g, const int wide, int pair, int k) 
     be_sub3(apart, middle, g->geom_xpos + 3 * plane);
     const be_vd height = be_dot3(apart, normal), reach = BE_K(pair_reach, 3 * pair) + BE_SLACK;
     be_vl found = be_lane_numbers() < 0, count = be_lane_numbers() * 0;
-    if (!be_any(height <= reach)) {
-        for (int i = 0; i < 8; i++) ((be_vl *)g->contact_found)[k + i] = found;
-        return found;
-    }
+    if (!be_any(height <= reach)) return found;
     for (int i = 0; i < 8; i++) {
         be_vd corner[3];
         for (int axis = 0; axis < 3; axis++) {

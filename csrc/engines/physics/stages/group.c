@@ -16,7 +16,7 @@ static size_t bytes(const be_physics_model *m) {
     BE_PHYSICS_SCRATCH(ADD)
 #undef ADD
     return rounded(sizeof(be_physics_group)) + rounded(vectors * sizeof(be_vd)) +
-           rounded((size_t)m->num_rows * sizeof(int));
+           rounded((size_t)m->num_rows * sizeof(int) + (size_t)m->num_candidates * sizeof(be_physics_touching));
 }
 
 static be_physics_group *make(const be_physics_model *m, void *memory) {
@@ -31,7 +31,8 @@ static be_physics_group *make(const be_physics_model *m, void *memory) {
     BE_PHYSICS_ARRAYS(PUT)
     BE_PHYSICS_SCRATCH(PUT)
 #undef PUT
-    g->row_dim = (int *)next;
+    g->touching = (be_physics_touching *)next;
+    g->row_dim = (int *)(g->touching + m->num_candidates);
     for (int k = 0; k < m->nf; k++) { /* of friction loss: these rows are never written over */
         const int id = m->friction_id[k], dof = id < m->nv ? id : m->tendon_dofs[m->tendon_adr[id - m->nv]];
         be_vd *tree = &g->row_tree[m->ne + k];

@@ -67,7 +67,7 @@ BE_INLINE int take_place(be_physics_group *g, unsigned *left, int dim, be_vl *ma
     }
     for (; g->num_places < k + dim; g->num_places++) {
         ((be_vl *)g->row_here)[g->num_places] = be_lane_numbers() < 0;
-        g->row_dim[g->num_places] = dim;
+        g->row_dim[g->num_places] = *g->m->opt_cone ? dim : 1;
     }
     if (*g->m->opt_cone) g->nefc += *mask & dim; /* else it is `next`, in the end */
     g->next = (g->next & ~*mask) | (*mask & (k + dim));
@@ -90,19 +90,24 @@ BE_INLINE void store(be_physics_group *g, be_vl mask, int k, const be_vd *row, i
     g->aref[k] = be_select(mask, aref, g->aref[k]);
 }
 
-/* Appends a row, which moves tree `tree`, to the lanes of `here`. Rows without sound numbers are not stored, because
- * others, which will be in these lanes later, multiply what is left of them by 0: such lanes are left out. */
-BE_INLINE void append(be_physics_group *g, unsigned here, const be_vd *row, int tree, be_vd R, const curve *c,
-                      be_vd inside) {
-    const be_physics_model *m = g->m;
-    const int64_t nv = m->nv;
-    const be_vd velocity = be_dot(row, g->qvel, nv);
-    const be_vd D = 1 / R, aref = -c->damping * velocity - c->stiffness * c->impedance * inside;
-    g->present &= ~(be_mask_bits(~(be_abs(aref) < HUGE_VAL)) & here); /* it has the row's NaN, or its infinity as NaN */
+/* Appends rows of one constraint, which move tree `tree`, to the lanes of `here`. Rows without sound numbers are not
+ * stored, because others, which will be in these lanes later, multiply what is left of them by 0: such lanes are left
+ * out. */
+BE_INLINE void append(be_physics_group *g, unsigned here, const be_vd *rows, const int count, int tree, be_vd R,
+                      const curve *c, be_vd inside) {
+    const int64_t nv = g->m->nv;
+    const be_vd D = 1 / R, pull = c->stiffness * c->impedance * inside;
+    be_vd aref[BE_PHYSICS_PYRAMID];
+    be_vl sound = BE_ALL_LANES;
+    for (int i = 0; i < count; i++) {
+        aref[i] = -c->damping * be_dot(rows + i * nv, g->qvel, nv) - pull;
+        sound &= be_abs(aref[i]) < HUGE_VAL; /* it has the row's NaN, or its infinity as NaN */
+    }
+    g->present &= ~(be_mask_bits(~sound) & here);
     for (unsigned left = here & g->present; left;) {
         be_vl mask;
-        const int k = take_place(g, &left, 1, &mask);
-        if (k >= 0) store(g, mask, k, row, tree, R, D, aref);
+        const int k = take_place(g, &left, count, &mask);
+        for (int i = 0; k >= 0 && i < count; i++) store(g, mask, k + i, rows + i * nv, tree, R, D, aref[i]);
     }
 }
 
@@ -170,9 +175,9 @@ BE_INLINE void limits(be_physics_group *g, const int wide, unsigned lanes) {
             const curve c = {CURVE(jnt_curve, j, BE_STIFFNESS), CURVE(jnt_curve, j, BE_DAMPING),
                              IMPEDANCE(jnt_curve, j, m->jnt_shape[j], inside)};
             const be_vd R = positive((1 - c.impedance) * BE_K(dof_invweight0, dof) / c.impedance);
-            be_zero(g->row, m->nv);
-            g->row[dof] = be_set1(-side);
-            append(g, here, g->row, tree_of(m, dof), R, &c, inside);
+            be_zero(g->rows, m->nv);
+            g->rows[dof] = be_set1(-side);
+            append(g, here, g->rows, 1, tree_of(m, dof), R, &c, inside);
         }
     }
 }
@@ -241,7 +246,7 @@ BE_INLINE void contact(be_physics_group *g, const int wide, unsigned here, int p
     if (dim == 1 || *m->opt_cone) {
         const be_vd R = positive((1 - c.impedance) * weight / c.impedance);
         if (dim == 1) {
-            append(g, here, g->contact_jacobian, tree, R, &c, inside);
+            append(g, here, g->contact_jacobian, 1, tree, R, &c, inside);
         } else {
             append_cone(g, wide, here, pair, tree, R, &c, inside);
         }
@@ -251,26 +256,27 @@ BE_INLINE void contact(be_physics_group *g, const int wide, unsigned here, int p
     const be_vd mu = friction * be_sqrt(R / positive(BE_K(opt_impratio, 0)) / R);
     for (int axis = 1; axis < dim; axis++) {
         const be_vd steep = BE_K(pair_friction, 5 * pair + axis - 1);
-        for (int side = 0; side < 2; side++) {
-            const be_vd slope = side ? -steep : steep;
-            for (int64_t i = 0; i < nv; i++) {
-                g->row[i] = g->contact_jacobian[i] + g->contact_jacobian[axis * nv + i] * slope;
-            }
-            append(g, here, g->row, tree, 2 * mu * mu * R, &c, inside);
+        be_vd *restrict plus = g->rows + 2 * (axis - 1) * nv, *restrict minus = plus + nv;
+        for (int64_t i = 0; i < nv; i++) {
+            const be_vd normal = g->contact_jacobian[i], along = g->contact_jacobian[axis * nv + i];
+            plus[i] = normal + along * steep;
+            minus[i] = normal + along * -steep;
         }
+    }
+    if (dim == 3) {
+        append(g, here, g->rows, 4, tree, 2 * mu * mu * R, &c, inside);
+    } else {
+        append(g, here, g->rows, 2 * (dim - 1), tree, 2 * mu * mu * R, &c, inside);
     }
 }
 
 BE_INLINE void make(be_physics_group *g, const int wide, unsigned lanes) {
-    const be_physics_model *m = g->m;
     friction(g, wide);
     limits(g, wide, lanes);
-    for (int pair = 0, k = 0; pair < m->num_pairs; pair++) {
-        if (!m->pair_own[pair]) continue;
-        for (const int end = k + be_physics_candidates(m->pair_kind[pair]); k < end; k++) {
-            const unsigned here = be_mask_bits(((be_vl *)g->contact_here)[k]) & lanes;
-            if (here) contact(g, wide, here, pair, k);
-        }
+    for (int i = 0; i < g->num_touching; i++) {
+        const be_physics_touching *t = &g->touching[i];
+        const unsigned here = be_mask_bits(((be_vl *)g->contact_here)[t->candidate]) & lanes;
+        if (here) contact(g, wide, here, t->pair, t->candidate);
     }
 }
 

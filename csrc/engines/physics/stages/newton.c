@@ -45,13 +45,13 @@ static be_vd add_costs(const solver *s, const be_vd *jar, be_vd cost) {
     const int lasting = (int)(s->g->m->ne + s->g->m->nf);
     for (int k = 0; k < lasting; k++) cost = add_cost(s, k, jar[k], cost);
     for (int k = lasting; k < s->rows; k += s->g->row_dim[k]) {
-        if (s->g->row_dim[k] > 1) {
-            const cone c = cone_of(s, k);
-            const cone_point p = cone_point_of(&c, jar + k);
-            cost = add_cone_cost(&c, jar + k, &p, cost);
-        } else {
+        for (const int end = plain_end(s, k); k < end; k++) {
             cost = be_select(pushes(s, k, jar[k]), cost + 0.5 * s->g->D[k] * jar[k] * jar[k], cost);
         }
+        if (k == s->rows) break;
+        const cone c = cone_of(s, k);
+        const cone_point p = cone_point_of(&c, jar + k);
+        cost = add_cone_cost(&c, jar + k, &p, cost);
     }
     return cost;
 }
@@ -109,15 +109,15 @@ static void update_constraints(solver *s) {
         add_force(s, k, force_of(s, k));
     }
     for (int k = lasting; k < s->rows; k += s->g->row_dim[k]) {
-        if (s->g->row_dim[k] > 1) {
-            cost = update_cone(s, k, cost);
-            continue;
+        for (const int end = plain_end(s, k); k < end; k++) {
+            const be_vl active = s->active[k] = pushes(s, k, s->jar[k]);
+            if (!be_any(active)) continue;
+            const be_vd D = s->g->D[k], force = be_select(active, -D * s->jar[k], be_set1(0)), *row = row_of(s, k);
+            cost = be_select(active, cost + 0.5 * D * s->jar[k] * s->jar[k], cost);
+            for (int i = 0; i < s->nv; i++) s->qfrc_constraint[i] += row[i] * force;
         }
-        const be_vl active = s->active[k] = pushes(s, k, s->jar[k]);
-        if (!be_any(active)) continue;
-        const be_vd D = s->g->D[k], force = be_select(active, -D * s->jar[k], be_set1(0)), *row = row_of(s, k);
-        cost = be_select(active, cost + 0.5 * D * s->jar[k] * s->jar[k], cost);
-        for (int i = 0; i < s->nv; i++) s->qfrc_constraint[i] += row[i] * force;
+        if (k == s->rows) break;
+        cost = update_cone(s, k, cost);
     }
     s->cost = cost + gauss(s, s->qacc, be_set1(0));
 }
@@ -178,7 +178,7 @@ BE_INLINE void add_rows(be_vd *restrict H, int64_t nv, const be_vd *const *rows,
     }
 }
 
-static void add_rows_of(be_vd *H, int64_t nv, const be_vd *const *rows, const be_vd *D, int count) {
+BE_INLINE void add_rows_of(be_vd *H, int64_t nv, const be_vd *const *rows, const be_vd *D, int count) {
     if (count == TOGETHER) add_rows(H, nv, rows, D, TOGETHER);
     if (count == 3) add_rows(H, nv, rows, D, 3);
     if (count == 2) add_rows(H, nv, rows, D, 2);
@@ -195,9 +195,10 @@ static be_vl make_hessian(const solver *s, be_vd *restrict H) {
     const be_vd *rows[TOGETHER] = {NULL};
     be_vd D[TOGETHER] = {be_set1(0)};
     int count = 0;
+    const int lasting = (int)(m->ne + m->nf);
     for (int k = 0; k < s->rows; k++) {
         if (!be_any(s->active[k])) continue;
-        const int dof = only_dof(s, k);
+        const int dof = k < lasting ? only_dof(s, k) : -1;
         const be_vd scale = be_select(s->active[k], g->D[k], be_set1(0));
         if (dof >= 0 || count == TOGETHER) {
             add_rows_of(H, nv, rows, D, count);

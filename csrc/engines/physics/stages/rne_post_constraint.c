@@ -16,18 +16,16 @@ BE_INLINE void push(be_physics_group *g, be_vl here, int body, int k, const be_v
 
 BE_INLINE void post(be_physics_group *g, const int wide, unsigned lanes) {
     const be_physics_model *m = g->m;
-    for (int pair = 0, k = 0; pair < m->num_pairs; pair++) {
-        if (!m->pair_own[pair]) continue;
-        for (const int end = k + be_physics_candidates(m->pair_kind[pair]); k < end; k++) {
-            const be_vl here = ((const be_vl *)g->contact_here)[k];
-            if (!(be_mask_bits(here) & lanes)) continue;
-            be_vd along[6], force[6];
-            be_contact_force(along, g, wide, be_mask_bits(here) & lanes, pair, k);
-            be_mul_mat_t_vec3(force, g->contact_frame + 9 * k, along + 3);
-            be_mul_mat_t_vec3(force + 3, g->contact_frame + 9 * k, along);
-            push(g, here, m->geom_bodyid[m->pair_geoms[2 * pair]], k, force, -1);
-            push(g, here, m->geom_bodyid[m->pair_geoms[2 * pair + 1]], k, force, 1);
-        }
+    for (int i = 0; i < g->num_touching; i++) {
+        const int pair = g->touching[i].pair, k = g->touching[i].candidate;
+        const be_vl here = ((const be_vl *)g->contact_here)[k];
+        if (!(be_mask_bits(here) & lanes)) continue;
+        be_vd along[6], force[6];
+        be_contact_force(along, g, wide, be_mask_bits(here) & lanes, pair, k);
+        be_mul_mat_t_vec3(force, g->contact_frame + 9 * k, along + 3);
+        be_mul_mat_t_vec3(force + 3, g->contact_frame + 9 * k, along);
+        push(g, here, m->geom_bodyid[m->pair_geoms[2 * pair]], k, force, -1);
+        push(g, here, m->geom_bodyid[m->pair_geoms[2 * pair + 1]], k, force, 1);
     }
 }
 

@@ -23,6 +23,16 @@ static void prepare_friction(solver *s, int k) {
                            be_select(slides.above, loss * (least + from), 0.5 * g->D[k] * from * from));
 }
 
+/* The same for a row of another kind. */
+static inline void prepare_row(solver *s, int k) {
+    const be_vd D = s->g->D[k], pull = D * s->jar[k], Jv = be_dot(row_of(s, k), s->search, s->nv);
+    s->Jv[k] = Jv;
+    s->quad0[k] = s->jar[k] * pull * 0.5;
+    s->quad1[k] = Jv * pull;
+    s->quad2[k] = Jv * D * Jv * 0.5;
+    s->base[k] = be_select(s->jar[k] < 0, s->quad0[k], be_set1(0));
+}
+
 /* Adds to p what row k, of friction loss, costs more at p->at than where the line starts, and its derivatives. */
 static void evaluate_friction(const solver *s, point *p, int k) {
     const int friction = friction_of(s, k);
@@ -67,10 +77,7 @@ static void evaluate(solver *s, point *p, be_vl mask) {
         c2 = be_select(s->exists[k], c2 + s->quad2[k], c2);
     }
     for (int k = one_sided; k < s->rows;) {
-        int end = s->rows;
-        if (*s->g->m->opt_cone) {
-            for (end = k; end < s->rows && s->g->row_dim[end] == 1;) end++;
-        }
+        int end = plain_end(s, k);
         add_rows(s, k, end, at, &cost, &c0, &c1, &c2);
         if (end < s->rows) {
             sum.cost = cost;
@@ -166,16 +173,8 @@ result be_physics_search_line(solver *s, be_vl going) {
     s->line2 = 0.5 * be_dot(s->search, s->Mv, s->nv);
     const int ne = (int)g->m->ne, nf = (int)g->m->nf;
     for (int k = ne; k < ne + nf; k++) prepare_friction(s, k);
-    for (int k = 0; k < s->rows; k++) {
-        if (k == ne) k += nf;
-        if (k == s->rows) break;
-        const be_vd D = g->D[k], pull = D * s->jar[k], Jv = be_dot(row_of(s, k), s->search, s->nv);
-        s->Jv[k] = Jv;
-        s->quad0[k] = s->jar[k] * pull * 0.5;
-        s->quad1[k] = Jv * pull;
-        s->quad2[k] = Jv * D * Jv * 0.5;
-        s->base[k] = be_select(s->jar[k] < 0, s->quad0[k], zero);
-    }
+    for (int k = 0; k < ne; k++) prepare_row(s, k);
+    for (int k = ne + nf; k < s->rows; k++) prepare_row(s, k);
     for (int k = 0; *g->m->opt_cone && k < s->rows; k += g->row_dim[k]) {
         if (g->row_dim[k] > 1) prepare_cone(s, k);
     }

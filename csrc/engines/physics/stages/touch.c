@@ -104,22 +104,20 @@ BE_INLINE void show_net(const be_physics_group *g, const sensor *s) {
     put(s, TANGENT, 0, here, y);
 }
 
-/* Appends the contacts of a pair that sensor i shows. */
-BE_INLINE void collect(be_physics_group *g, const int wide, sensor *s, int i, int pair, int first, int flips) {
+/* Appends candidate k of a contact, which sensor i shows. */
+BE_INLINE void collect(be_physics_group *g, const int wide, sensor *s, int i, int pair, int k, int flips) {
     const int forces = s->at[FORCE] || s->at[TORQUE] || g->m->sensor_reduce[i] >= STRONGEST;
-    for (int k = first; k < first + be_physics_candidates(g->m->pair_kind[pair]); k++) {
-        match *contact = &s->matches[s->count];
-        const be_vl here = ((const be_vl *)g->contact_found)[k] & be_lanes_of(g->touched);
-        const be_vl pushing = here & ((const be_vl *)g->contact_here)[k];
-        if (!be_any(here)) continue;
-        *contact = (match){.here = here, .candidate = k, .flips = flips};
-        contact->criterion = be_set1(0);
-        if (forces) be_contact_force(contact->force, g, wide, be_mask_bits(pushing), pair, k);
-        if (g->m->sensor_reduce[i] == NEAREST) contact->criterion = g->contact_dist[k];
-        if (g->m->sensor_reduce[i] == STRONGEST) contact->criterion = -be_dot3(contact->force, contact->force);
-        s->found += be_select(here, be_set1(1), be_set1(0));
-        s->count++;
-    }
+    match *contact = &s->matches[s->count];
+    const be_vl here = ((const be_vl *)g->contact_found)[k] & be_lanes_of(g->touched);
+    const be_vl pushing = here & ((const be_vl *)g->contact_here)[k];
+    if (!be_any(here)) return;
+    *contact = (match){.here = here, .candidate = k, .flips = flips};
+    contact->criterion = be_set1(0);
+    if (forces) be_contact_force(contact->force, g, wide, be_mask_bits(pushing), pair, k);
+    if (g->m->sensor_reduce[i] == NEAREST) contact->criterion = g->contact_dist[k];
+    if (g->m->sensor_reduce[i] == STRONGEST) contact->criterion = -be_dot3(contact->force, contact->force);
+    s->found += be_select(here, be_set1(1), be_set1(0));
+    s->count++;
 }
 
 /* Sensor i. `shown` says for each pair whether its contacts are shown: 1, or -1: with the normal turned around. */
@@ -134,10 +132,9 @@ BE_INLINE void feel(be_physics_group *g, const int wide, int i, const int32_t *s
         s.size += sizes[field];
     }
     s.contacts = m->sensor_dim[i] / s.size;
-    for (int pair = 0, k = 0; g->touched && pair < m->num_pairs; pair++) {
-        if (!m->pair_own[pair]) continue;
-        if (shown[pair]) collect(g, wide, &s, i, pair, k, shown[pair] < 0);
-        k += be_physics_candidates(m->pair_kind[pair]);
+    for (int j = 0; g->touched && j < g->num_touching; j++) {
+        const int pair = g->touching[j].pair;
+        if (shown[pair]) collect(g, wide, &s, i, pair, g->touching[j].candidate, shown[pair] < 0);
     }
     if (m->sensor_reduce[i] == NET) {
         show_net(g, &s);
@@ -172,20 +169,18 @@ BE_INLINE void feel_touch(be_physics_group *g, const int wide, int i) {
     const be_physics_model *m = g->m;
     const int site = m->sensor_objid[i], body = m->site_bodyid[site];
     be_vd *sum = g->sensordata + m->sensor_adr[i];
-    for (int pair = 0, k = 0; g->touched && pair < m->num_pairs; pair++) {
+    for (int j = 0; g->touched && j < g->num_touching; j++) {
+        const int pair = g->touching[j].pair, k = g->touching[j].candidate;
         const int first = m->geom_bodyid[m->pair_geoms[2 * pair]], second = m->geom_bodyid[m->pair_geoms[2 * pair + 1]];
-        if (!m->pair_own[pair]) continue;
-        for (const int end = k + be_physics_candidates(m->pair_kind[pair]); k < end; k++) {
-            const be_vl here = ((const be_vl *)g->contact_here)[k] & be_lanes_of(g->touched);
-            if ((body != first && body != second) || !be_any(here)) continue;
-            be_vd force[6], direction[3];
-            be_contact_force(force, g, wide, be_mask_bits(here), pair, k);
-            for (int c = 0; c < 3; c++) direction[c] = g->contact_frame[9 * k + c] * force[0];
-            be_normalize3(direction);
-            for (int c = 0; c < 3 && body == second; c++) direction[c] *= -1;
-            const be_vl met = rays(g, be_mask_bits(here & ~(force[0] <= 0)), site, k, direction);
-            *sum = be_select(met, *sum + force[0], *sum);
-        }
+        const be_vl here = ((const be_vl *)g->contact_here)[k] & be_lanes_of(g->touched);
+        if ((body != first && body != second) || !be_any(here)) continue;
+        be_vd force[6], direction[3];
+        be_contact_force(force, g, wide, be_mask_bits(here), pair, k);
+        for (int c = 0; c < 3; c++) direction[c] = g->contact_frame[9 * k + c] * force[0];
+        be_normalize3(direction);
+        for (int c = 0; c < 3 && body == second; c++) direction[c] *= -1;
+        const be_vl met = rays(g, be_mask_bits(here & ~(force[0] <= 0)), site, k, direction);
+        *sum = be_select(met, *sum + force[0], *sum);
     }
 }
 
