@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from batchenv import _core
 from batchenv._core import PhysicsPair, PhysicsSolver
-from batchenv.envs.mujoco import arena, constraints, pruning, sensors
+from batchenv.envs.mujoco import arena, constraints, inputs, pruning, sensors
 from batchenv.envs.mujoco.features import disabled, pairs, reasons
 
 Lanes = Any  # library.Lanes; that module imports this one
@@ -268,8 +268,8 @@ def together(lanes: Lanes, mujoco: Any, functions: dict[str, int]) -> None:
     plan = Plan(mujoco, lanes.model)
     without_contacts = copy.copy(lanes.model)
     without_contacts.opt.disableflags |= int(mujoco.mjtDisableBit.mjDSBL_CONTACT)
-    at = _state_places(mujoco, lanes)
-    begin, end = (bound([at[name][k] for name in _INPUTS]) for k, bound in enumerate((min, max)))
+    at = inputs.places(mujoco, lanes.model, _core.MUJOCO_STATES)
+    begin, end = inputs.span(mujoco, lanes.model, _FIXED)
     state = np.empty(lanes.state_size)
     mujoco.mj_getState(lanes.model, mujoco.MjData(lanes.model), state, lanes.signature)
     numbers = plan.sizes, plan.ints, plan.starts, plan.floats
@@ -282,19 +282,7 @@ def together(lanes: Lanes, mujoco: Any, functions: dict[str, int]) -> None:
     lanes.plan = plan
 
 
-_INPUTS = ("QFRC_APPLIED", "XFRC_APPLIED", "EQ_ACTIVE", "MOCAP_POS", "MOCAP_QUAT")  # lie together
-
-
-def _state_places(mujoco: Any, lanes: Lanes) -> dict[str, tuple[int, int]]:
-    """{name: (begin, end)} of the parts of MuJoCo's states. They are in the order of their bits."""
-    states = mujoco.mjtState
-    names = [*_core.MUJOCO_STATES, *_INPUTS]
-    bits = {name: int(getattr(states, f"mjSTATE_{name}")) for name in names}
-
-    def size(signature: int) -> int:
-        return int(mujoco.mj_stateSize(lanes.model, signature & lanes.signature)) if signature else 0
-
-    return {name: (size(bit - 1), size(2 * bit - 1)) for name, bit in bits.items()}
+_FIXED = ("eq_active", "mocap_pos", "mocap_quat")  # what lanes of groups have as the model has it; they lie together
 
 
 def floats_of(lanes: Lanes, mujoco: Any, model: Any) -> tuple[NDArray[np.float64] | None, list[str]]:
@@ -343,13 +331,16 @@ class SelfCheck:
         low[free], high[free] = -1, 1
         beyond = 0.2 * (high - low)  # MuJoCo clips controls that are out of range
         self._low, self._high = low - beyond, high + beyond
-        self.first_speed = _state_places(mujoco, self._lanes)["QVEL"][0]
+        self.first_speed = inputs.places(mujoco, model, ["QVEL"])["QVEL"][0]
         self.states = np.empty((count, self._lanes.state_size))
         for lane, state in enumerate(self.states):
             mujoco.mj_resetData(model, data)
             scale = (0.01, 0.1, 0.5, 2.0)[lane % 4]
             data.qpos[:] += self._rng.uniform(-scale, scale, model.nq)
             data.qvel[:] = self._rng.standard_normal(model.nv) * scale * (1, 5)[lane // 4 % 2]
+            if lane % 4 == 1 and lane >= _TRIAL_LANES // 2:  # so that there are groups with and without such lanes
+                data.qfrc_applied[:] = self._rng.standard_normal(model.nv)
+                data.xfrc_applied[-1] = self._rng.standard_normal(6)
             mujoco.mj_getState(model, data, state, self._lanes.signature)
         self._version = mujoco.__version__
 

@@ -4,7 +4,8 @@
 
 #include "engines/mujoco/inside.h"
 
-const char *const be_mujoco_state_names[] = {"TIME", "QPOS", "QVEL", "WARMSTART", "CTRL"};
+const char *const be_mujoco_state_names[] = {"TIME", "QPOS",         "QVEL",        "WARMSTART",
+                                             "CTRL", "QFRC_APPLIED", "XFRC_APPLIED"};
 const char *const be_mujoco_place_names[] = {
     "ncon",        "efc_J",      "efc_D",   "efc_R",        "efc_aref",    "efc_type",   "efc_id",
     "tree_island", "efc_island", "contact", "contact size", "contact dim", "contact mu", "contact friction"};
@@ -15,7 +16,7 @@ const char *const be_mujoco_stage_names[] = {"mj_tendon",        "mj_collision",
 const char *const be_mujoco_alone_texts[] = {
     [MJ_ALONE_SINGLE] = "because no other lane was at hand",
     [MJ_ALONE_MODEL] = "because of the model that the lane had",
-    [MJ_ALONE_INPUT] = "because forces, mocap bodies or equalities had been set",
+    [MJ_ALONE_INPUT] = "because mocap bodies or equalities had been set",
     [MJ_ALONE_CALLBACK] = "because a callback of MuJoCo's was set",
     [MJ_ALONE_FAILED] = "because of numbers at which MuJoCo may warn",
 };
@@ -29,7 +30,8 @@ typedef struct task {
     be_mujoco_lane *lanes[BE_PHYSICS_LANES];
     int count;
     int64_t steps;
-    int forces, body_forces, sensors; /* see be_physics_job */
+    int forces, body_forces, sensors, pushed; /* see be_physics_job */
+    int shows_pushes;                         /* 1: somebody reads what is applied */
     be_mujoco_guard *guard;
     int lent; /* 1: the slot's mjData holds what it needs besides what LEND copies */
 } task;
@@ -121,6 +123,7 @@ static int constrain(void *context, be_physics_group *group, int lane, int wants
     together->isa->write(group, BE_ARRAY_qacc, lane, t->slot->mirror[BE_ARRAY_qacc]);
     together->isa->write(group, BE_ARRAY_qfrc_constraint, lane, t->slot->mirror[BE_ARRAY_qfrc_constraint]);
     if (wants & BE_WANTS_FORCES) {
+        if (t->pushed) LEND(t, group, lane, BE_ARRAY_xfrc_applied);
         source->mj_rne_post_constraint(model, data);
         together->isa->write(group, BE_ARRAY_cfrc_ext, lane, t->slot->mirror[BE_ARRAY_cfrc_ext]);
     }
@@ -164,6 +167,10 @@ static void begin_lane(const task *t, int lane, const float *action) {
     together->isa->write(group, BE_ARRAY_qpos, lane, state + together->state_at[MJ_STATE_QPOS]);
     together->isa->write(group, BE_ARRAY_qvel, lane, state + together->state_at[MJ_STATE_QVEL]);
     together->isa->write(group, BE_ARRAY_qacc_warmstart, lane, state + together->state_at[MJ_STATE_WARMSTART]);
+    if (t->pushed) {
+        together->isa->write(group, BE_ARRAY_qfrc_applied, lane, state + together->state_at[MJ_STATE_QFRC_APPLIED]);
+        together->isa->write(group, BE_ARRAY_xfrc_applied, lane, state + together->state_at[MJ_STATE_XFRC_APPLIED]);
+    }
     memcpy(before, state, (size_t)source->row_size * sizeof *state);
 }
 
@@ -204,12 +211,25 @@ static int wants_sensors(const be_mujoco_source *source) {
            wants(source, BE_ARRAY_subtree_angmom);
 }
 
+/* Whether forces are applied to lanes of a group. */
+static int has_pushes(const task *t) {
+    const be_mujoco_source *source = t->source;
+    const int64_t count = source->num_qvel + 6 * source->num_body;
+    int found = 0;
+    for (int lane = 0; lane < t->count; lane++) {
+        const double *forces = t->lanes[lane]->state + source->together.state_at[MJ_STATE_QFRC_APPLIED];
+        for (int64_t i = 0; i < count; i++) found |= forces[i] != 0;
+    }
+    return found;
+}
+
 static task task_of(const be_mujoco_source *source, int64_t steps) {
     return (task){.source = source,
                   .steps = steps,
                   .forces = wants_forces(source),
                   .body_forces = wants_body_forces(source),
-                  .sensors = wants_sensors(source)};
+                  .sensors = wants_sensors(source),
+                  .shows_pushes = wants(source, BE_ARRAY_qfrc_applied) || wants(source, BE_ARRAY_xfrc_applied)};
 }
 
 static void step_group(task *t, const float *const *actions) {
@@ -220,6 +240,7 @@ static void step_group(task *t, const float *const *actions) {
     be_mujoco_guard guard;
     t->guard = &guard;
     t->lent = 0;
+    t->pushed = t->shows_pushes || has_pushes(t);
     be_mujoco_enter(source, &guard);
     const int sound = be_setjmp(guard.jump) == 0;
     if (sound) {
@@ -229,6 +250,7 @@ static void step_group(task *t, const float *const *actions) {
                               .forces = t->forces,
                               .body_forces = t->body_forces,
                               .sensors = t->sensors,
+                              .pushed = t->pushed,
                               .ray = source->together.ray,
                               .constrain = constrain,
                               .make_rows = make_rows,
@@ -259,9 +281,9 @@ static void step_group(task *t, const float *const *actions) {
 /* Whether the lane can be stepped with others. If not, notes why. */
 static int fits(const be_mujoco_source *source, be_mujoco_lane *lane) {
     const be_mujoco_together *together = &source->together;
-    const size_t bytes = (size_t)together->num_input * sizeof(double);
+    const size_t bytes = (size_t)together->num_fixed * sizeof(double);
     lane->why = lane->floats == NULL                                                    ? MJ_ALONE_MODEL
-                : memcmp(lane->state + together->input_at, together->input, bytes) != 0 ? MJ_ALONE_INPUT
+                : memcmp(lane->state + together->fixed_at, together->fixed, bytes) != 0 ? MJ_ALONE_INPUT
                                                                                         : MJ_ALONE_SINGLE;
     return lane->why == MJ_ALONE_SINGLE && !lane->ready;
 }

@@ -127,6 +127,10 @@ void be_physics_newton(be_physics_group *g, unsigned lanes);
 #define be_physics_pgs BE_ISA_NAME(be_physics_pgs)
 void be_physics_pgs(be_physics_group *g, unsigned lanes);
 
+/* Makes cfrc_ext the forces that are applied to bodies (mj_rnePostConstraint). */
+#define be_physics_begin_forces BE_ISA_NAME(be_physics_begin_forces)
+void be_physics_begin_forces(be_physics_group *g);
+
 /* Adds the forces of contacts to cfrc_ext of some lanes (mj_rnePostConstraint). */
 #define be_physics_post_constraint BE_ISA_NAME(be_physics_post_constraint)
 void be_physics_post_constraint(be_physics_group *g, unsigned lanes);

@@ -348,6 +348,8 @@ typedef struct be_physics_model {
     X(qvel, m->nv)                                                                                                     \
     X(ctrl, m->nu)                                                                                                     \
     X(qacc_warmstart, m->nv)                                                                                           \
+    X(qfrc_applied, m->nv)                                                                                             \
+    X(xfrc_applied, 6 * m->nbody)                                                                                      \
     X(xpos, 3 * m->nbody)                                                                                              \
     X(xquat, 4 * m->nbody)                                                                                             \
     X(xmat, 9 * m->nbody)                                                                                              \
@@ -445,8 +447,8 @@ typedef double be_physics_ray(const double *pos, const double *mat, const double
                               const double *direction, int type, double *normal);
 
 /* A step of an env: `steps` steps of MuJoCo for `count` lanes (BE_PHYSICS_LANES at most). Each lane has its own row of
- * floats, which may be the same. The caller has filled in qpos, qvel, ctrl and qacc_warmstart; after the step, all
- * arrays are as in mjData. */
+ * floats, which may be the same. The caller has filled in qpos, qvel, ctrl and qacc_warmstart and, with `pushed`,
+ * qfrc_applied and xfrc_applied, which are 0 otherwise; after the step, all arrays are as in mjData. */
 typedef struct be_physics_job {
     int count;
     const double *floats[BE_PHYSICS_LANES];
@@ -455,6 +457,7 @@ typedef struct be_physics_job {
     int forces;                    /* 1: cfrc_ext is wanted, as mj_rnePostConstraint computes it after the step */
     int body_forces;               /* 1: cacc and cfrc_int are, too */
     int sensors;                   /* 1: sensordata, or what belongs to it, is */
+    int pushed;                    /* 1: qfrc_applied and xfrc_applied are given */
     be_physics_ray *ray;
     be_physics_constrain *constrain;
     be_physics_make_rows *make_rows; /* for models that `asks` */

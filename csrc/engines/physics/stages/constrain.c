@@ -155,7 +155,7 @@ void be_physics_constrain_lanes(be_physics_group *g) {
     const int of_contacts =
         g->forces || g->senses & BE_SENSES_CONTACTS; /* are wanted, which MuJoCo's rows alone do not tell */
     g->touched = 0;
-    if (g->forces) be_zero(g->cfrc_ext, 6 * m->nbody);
+    if (g->forces) be_physics_begin_forces(g);
     const unsigned limits = be_mask_bits(g->wide ? limited(g, 1) : limited(g, 0)) & g->present;
     const unsigned at_limit = m->ntendon ? be_mask_bits(g->wide ? taut(g, 1) : taut(g, 0)) & g->present : 0;
     unsigned foreign = *m->always ? g->present : m->num_pairs ? be_physics_near(g) & g->present : 0;
