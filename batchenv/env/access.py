@@ -77,8 +77,8 @@ class Access(Base):
 
             env.set_state({"x": 0.5, "theta": [0.1, -0.1]}, lanes=[3, 7])
 
-        MuJoCo's lanes take the forces `qfrc_applied` and `xfrc_applied`, which stay until they are set again or the
-        lane is reset: see docs/envs/mujoco.md.
+        MuJoCo's lanes take forces (`qfrc_applied`, `xfrc_applied`) and poses of mocap bodies (`mocap_pos`,
+        `mocap_quat`), which stay until they are set again or the lane is reset: see docs/envs/mujoco.md.
 
         Args:
             values: {name of a field of `state`, or "elapsed_steps": a value}. A value is a lane's, for all these lanes,
@@ -88,7 +88,7 @@ class Access(Base):
 
         Returns:
             observations (num_envs, ...) of all lanes. With frame_stack, all frames of the lanes are those of the new
-                state, unless only forces are set.
+                state, unless only such forces and poses are set.
 
         Raises:
             TypeError, ValueError: an unknown field, a wrong shape or dtype, a value out of range, a state that

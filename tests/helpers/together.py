@@ -91,7 +91,7 @@ def push(data, rng):
 
 class Both:
     """LANES lanes of a model, which can be stepped in groups and by mj_step. names: see `lanes_of`. pushed: forces are
-    applied to every other lane.
+    applied to every other lane, and mocap bodies of some lanes are elsewhere.
 
     Attributes:
         lanes: a library.Lanes.
@@ -123,6 +123,9 @@ class Both:
         data.qvel[:] = rng.standard_normal(model.nv) * scale
         if self._pushed and lane % 2:
             push(data, rng)
+        if self._pushed and lane % 3:
+            data.mocap_pos += rng.uniform(-scale, scale, data.mocap_pos.shape)
+            data.mocap_quat += rng.uniform(-scale, scale, data.mocap_quat.shape)
         mujoco.mj_getState(model, data, lanes.records[lane, : lanes.state_size], lanes.signature)
 
     def compare(self, rng, calls):

@@ -1,6 +1,6 @@
-"""What users may set of lanes at any time besides their actions: forces on joints and on bodies.
+"""What users may set of lanes at any time besides their actions: forces, and where mocap bodies are.
 
-These are parts of MuJoCo's integration state, so snapshots hold them, and a reset clears them.
+These are parts of MuJoCo's integration state, so snapshots hold them, and a reset puts them back.
 """
 
 from __future__ import annotations
@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-NAMES = ("qfrc_applied", "xfrc_applied")  # which of these parts `env.set_state` sets
+NAMES = ("qfrc_applied", "xfrc_applied", "mocap_pos", "mocap_quat")  # which of these parts `env.set_state` sets
+_LEAST_LENGTH = 1e-14  # about that of quaternions that MuJoCo does not replace
 _ALL = ("qfrc_applied", "xfrc_applied", "eq_active", "mocap_pos", "mocap_quat")  # lie together
 
 
@@ -47,3 +48,5 @@ def check(name: str, rows: NDArray[np.float64], lanes: NDArray[np.int64]) -> Non
     for lane, row in zip(lanes.tolist(), rows, strict=True):
         if not np.isfinite(row).all():
             raise ValueError(f"{name} of lane {lane} must be finite numbers, got {row[~np.isfinite(row)][0]}")
+        if name == "mocap_quat" and (np.abs(row).max(-1) < _LEAST_LENGTH).any():
+            raise ValueError(f"mocap_quat of lane {lane} must be quaternions, not all 0")

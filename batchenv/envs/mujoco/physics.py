@@ -67,14 +67,6 @@ def _tendons(model: Any) -> dict[str, NDArray[Any]]:
     return {"tendon_dofs": dofs, "tendon_coefs": coefs}
 
 
-def _quats(mujoco: Any, model: Any) -> NDArray[np.float64]:
-    """body_quat; MuJoCo normalises those of mocap bodies in each step."""
-    quats = model.body_quat.copy()
-    for body in np.flatnonzero(model.body_mocapid >= 0):
-        mujoco.mju_normalize4(quats[body])
-    return quats
-
-
 # Numbers on whose signs it depends what is computed, and numbers that MuJoCo takes for 0 if they are very small. All
 # lanes of a group have to agree about them.
 _SIGNS = (*("jnt_stiffness", "dof_damping", "tendon_stiffness", "tendon_damping"), *("opt_density", "opt_viscosity"))
@@ -97,8 +89,7 @@ class Plan:
         floats: all numbers of `_core.PHYSICS_FLOATS`; starts: where each begins.
         model: the model. pairs, numbers: of geoms, and of their <pair>s, as features.pairs() has them for the
             compiler's model. contacts: what constraints.py says of them.
-        deciding, places: what else all lanes of a group have to agree about: {name of a field: array}, and where mocap
-            bodies are: they stay there.
+        deciding: what else all lanes of a group have to agree about: {name of a field: array}.
     """
 
     def __init__(self, mujoco: Any, model: Any, compiled: Plan | None = None):
@@ -139,7 +130,6 @@ class Plan:
             "version": int(version[0]) * 1000 + int(version[1]),
             "always": int(constraints.always(mujoco, model, solver)),
             "asks": int(constraints.asks(mujoco, model)),
-            "body_quat": _quats(mujoco, model),
             "damps": int(not disabled(mujoco, model, "EULERDAMP")),
             "jnt_limited": model.jnt_limited * limits * ~constraints.limited_balls(mujoco, model),
             "tendon_limited": model.tendon_limited * limits,
@@ -178,8 +168,6 @@ class Plan:
             **{name.removeprefix("opt_"): np.sign(field(name)) for name in _SIGNS},
             **{name: field(name) >= constraints.MINVAL for name in _MASSES},
         }
-        mocap = model.body_mocapid >= 0
-        self.places = np.append(model.body_pos[mocap], model.body_quat[mocap])
 
     def unlike(self, compiled: Plan) -> list[str]:
         """Why lanes of this model and of the compiler's cannot be in one group: they do not take the same decisions."""
@@ -188,8 +176,6 @@ class Plan:
             for name, values in self.deciding.items()
             if not np.array_equal(values, compiled.deciding[name])
         ]
-        if not np.array_equal(self.places, compiled.places):
-            why.append("the lane's body_pos or body_quat has a mocap body elsewhere")
         ints = zip(_core.PHYSICS_INTS, self.ints, compiled.ints, strict=True)
         other = {name for name, mine, theirs in ints if not np.array_equal(mine, theirs)}
         names = [field for field, derived in _DERIVED.items() if other.intersection(derived)]
@@ -282,7 +268,7 @@ def together(lanes: Lanes, mujoco: Any, functions: dict[str, int]) -> None:
     lanes.plan = plan
 
 
-_FIXED = ("eq_active", "mocap_pos", "mocap_quat")  # what lanes of groups have as the model has it; they lie together
+_FIXED = ("eq_active",)  # what lanes of groups have as the model has it
 
 
 def floats_of(lanes: Lanes, mujoco: Any, model: Any) -> tuple[NDArray[np.float64] | None, list[str]]:
@@ -341,6 +327,8 @@ class SelfCheck:
             if lane % 4 == 1 and lane >= _TRIAL_LANES // 2:  # so that there are groups with and without such lanes
                 data.qfrc_applied[:] = self._rng.standard_normal(model.nv)
                 data.xfrc_applied[-1] = self._rng.standard_normal(6)
+                data.mocap_pos += self._rng.uniform(-scale, scale, data.mocap_pos.shape)
+                data.mocap_quat += self._rng.uniform(-scale, scale, data.mocap_quat.shape)
             mujoco.mj_getState(model, data, state, self._lanes.signature)
         self._version = mujoco.__version__
 

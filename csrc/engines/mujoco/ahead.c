@@ -4,8 +4,8 @@
 
 #include "engines/mujoco/inside.h"
 
-const char *const be_mujoco_state_names[] = {"TIME", "QPOS",         "QVEL",        "WARMSTART",
-                                             "CTRL", "QFRC_APPLIED", "XFRC_APPLIED"};
+const char *const be_mujoco_state_names[] = {"TIME",         "QPOS",         "QVEL",      "WARMSTART", "CTRL",
+                                             "QFRC_APPLIED", "XFRC_APPLIED", "MOCAP_POS", "MOCAP_QUAT"};
 const char *const be_mujoco_place_names[] = {
     "ncon",        "efc_J",      "efc_D",   "efc_R",        "efc_aref",    "efc_type",   "efc_id",
     "tree_island", "efc_island", "contact", "contact size", "contact dim", "contact mu", "contact friction"};
@@ -16,7 +16,7 @@ const char *const be_mujoco_stage_names[] = {"mj_tendon",        "mj_collision",
 const char *const be_mujoco_alone_texts[] = {
     [MJ_ALONE_SINGLE] = "because no other lane was at hand",
     [MJ_ALONE_MODEL] = "because of the model that the lane had",
-    [MJ_ALONE_INPUT] = "because mocap bodies or equalities had been set",
+    [MJ_ALONE_INPUT] = "because equalities had been switched on or off",
     [MJ_ALONE_CALLBACK] = "because a callback of MuJoCo's was set",
     [MJ_ALONE_FAILED] = "because of numbers at which MuJoCo may warn",
 };
@@ -167,6 +167,10 @@ static void begin_lane(const task *t, int lane, const float *action) {
     together->isa->write(group, BE_ARRAY_qpos, lane, state + together->state_at[MJ_STATE_QPOS]);
     together->isa->write(group, BE_ARRAY_qvel, lane, state + together->state_at[MJ_STATE_QVEL]);
     together->isa->write(group, BE_ARRAY_qacc_warmstart, lane, state + together->state_at[MJ_STATE_WARMSTART]);
+    if (together->model.nmocap) {
+        together->isa->write(group, BE_ARRAY_mocap_pos, lane, state + together->state_at[MJ_STATE_MOCAP_POS]);
+        together->isa->write(group, BE_ARRAY_mocap_quat, lane, state + together->state_at[MJ_STATE_MOCAP_QUAT]);
+    }
     if (t->pushed) {
         together->isa->write(group, BE_ARRAY_qfrc_applied, lane, state + together->state_at[MJ_STATE_QFRC_APPLIED]);
         together->isa->write(group, BE_ARRAY_xfrc_applied, lane, state + together->state_at[MJ_STATE_XFRC_APPLIED]);

@@ -74,7 +74,7 @@ extern const char *const be_mujoco_flag_names[MJ_FLAGS];
 enum {
     MJ_ALONE_SINGLE,   /* no other lane was at hand */
     MJ_ALONE_MODEL,    /* because of its model */
-    MJ_ALONE_INPUT,    /* mocap bodies or equalities have been changed */
+    MJ_ALONE_INPUT,    /* equalities have been switched on or off */
     MJ_ALONE_CALLBACK, /* a callback of the user's is set */
     MJ_ALONE_FAILED,   /* the group gave up: numbers of which MuJoCo may warn, or an error of MuJoCo */
     MJ_ALONE_CAUSES
@@ -128,6 +128,8 @@ enum {
     MJ_STATE_CTRL,
     MJ_STATE_QFRC_APPLIED, /* and XFRC_APPLIED follow each other */
     MJ_STATE_XFRC_APPLIED,
+    MJ_STATE_MOCAP_POS,
+    MJ_STATE_MOCAP_QUAT,
     MJ_STATES
 };
 enum {

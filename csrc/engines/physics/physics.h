@@ -31,6 +31,7 @@
     X(nsite)                                                                                                           \
     X(ntendon)                                                                                                         \
     X(nC)                                                                                                              \
+    X(nmocap)                                                                                                          \
     X(nsensor)                                                                                                         \
     X(nsensordata)                                                                                                     \
     X(num_trees)                                                                                                       \
@@ -69,6 +70,7 @@
     X(body_dofnum)                                                                                                     \
     X(body_dofadr)                                                                                                     \
     X(body_sameframe)                                                                                                  \
+    X(body_mocapid)                                                                                                    \
     X(jnt_type)                                                                                                        \
     X(jnt_qposadr)                                                                                                     \
     X(jnt_dofadr)                                                                                                      \
@@ -350,6 +352,8 @@ typedef struct be_physics_model {
     X(qacc_warmstart, m->nv)                                                                                           \
     X(qfrc_applied, m->nv)                                                                                             \
     X(xfrc_applied, 6 * m->nbody)                                                                                      \
+    X(mocap_pos, 3 * m->nmocap)                                                                                        \
+    X(mocap_quat, 4 * m->nmocap)                                                                                       \
     X(xpos, 3 * m->nbody)                                                                                              \
     X(xquat, 4 * m->nbody)                                                                                             \
     X(xmat, 9 * m->nbody)                                                                                              \
@@ -447,8 +451,9 @@ typedef double be_physics_ray(const double *pos, const double *mat, const double
                               const double *direction, int type, double *normal);
 
 /* A step of an env: `steps` steps of MuJoCo for `count` lanes (BE_PHYSICS_LANES at most). Each lane has its own row of
- * floats, which may be the same. The caller has filled in qpos, qvel, ctrl and qacc_warmstart and, with `pushed`,
- * qfrc_applied and xfrc_applied, which are 0 otherwise; after the step, all arrays are as in mjData. */
+ * floats, which may be the same. The caller has filled in qpos, qvel, ctrl, qacc_warmstart, mocap_pos and mocap_quat
+ * and, with `pushed`, qfrc_applied and xfrc_applied, which are 0 otherwise; after the step, all arrays are as in mjData.
+ */
 typedef struct be_physics_job {
     int count;
     const double *floats[BE_PHYSICS_LANES];

@@ -1,4 +1,5 @@
-"""What users set of lanes besides actions, with `set_state`: forces. The same bits as by mj_step, in groups."""
+"""What users set of lanes besides actions, with `set_state`: forces, and where mocap bodies are. The same bits as by
+mj_step, in groups."""
 
 import pickle
 
