@@ -130,6 +130,7 @@ class Plan:
             "version": int(version[0]) * 1000 + int(version[1]),
             "always": int(constraints.always(mujoco, model, solver)),
             "asks": int(constraints.asks(mujoco, model)),
+            "holds": int(constraints.holds(mujoco, model)),
             "damps": int(not disabled(mujoco, model, "EULERDAMP")),
             "jnt_limited": model.jnt_limited * limits * ~constraints.limited_balls(mujoco, model),
             "tendon_limited": model.tendon_limited * limits,

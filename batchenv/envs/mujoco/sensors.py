@@ -15,7 +15,8 @@ _PLACED = ("BODY", "XBODY", "GEOM", "SITE")  # objects whose places groups know
 _FRAMES = tuple(name for name in _core.PHYSICS_SENSORS if name.startswith("FRAME"))
 _SUBTREES = ("SUBTREELINVEL", "SUBTREEANGMOM")
 _LAST_FIELD = 6  # of sensors of contacts, that groups know: the tangent
-_FORCES = ("ACCELEROMETER", "FORCE", "TORQUE", "FRAMELINACC", "FRAMEANGACC")
+_FORCES = ("FORCE", "TORQUE")
+_ACCELERATIONS = ("ACCELEROMETER", "FRAMELINACC", "FRAMEANGACC")
 
 
 def _names(mujoco: Any, model: Any) -> list[str]:
@@ -59,6 +60,8 @@ def numbers(mujoco: Any, model: Any, pairs: NDArray[np.int32]) -> dict[str, Any]
     touch, contact = (np.flatnonzero(kinds == places[name]) for name in ("TOUCH", "CONTACT"))
     if len(touch) or len(contact):
         senses |= PhysicsSenses.CONTACTS
+    if len(contact):
+        senses |= PhysicsSenses.PAIRS
     if (model.sensor_objtype[contact] == int(mujoco.mjtObj.mjOBJ_SITE)).any():
         senses |= PhysicsSenses.CALLER
     shown = [_shown(mujoco, model, k, pairs) for k in contact]
@@ -66,6 +69,8 @@ def numbers(mujoco: Any, model: Any, pairs: NDArray[np.int32]) -> dict[str, Any]
         senses |= PhysicsSenses.SUBTREES
     if any(name in _FORCES for name in names):
         senses |= PhysicsSenses.FORCES
+    if any(name in _ACCELERATIONS for name in names):
+        senses |= PhysicsSenses.ACCELERATIONS
     return {
         **{"nsensor": len(names), "sensor_kind": kinds, "senses": int(senses)},
         **{"contact_shown": shown, "sensor_spec": model.sensor_intprm[:, 0]},

@@ -7,8 +7,9 @@
 const char *const be_mujoco_state_names[] = {"TIME",         "QPOS",         "QVEL",      "WARMSTART", "CTRL",
                                              "QFRC_APPLIED", "XFRC_APPLIED", "MOCAP_POS", "MOCAP_QUAT"};
 const char *const be_mujoco_place_names[] = {
-    "ncon",        "efc_J",      "efc_D",   "efc_R",        "efc_aref",    "efc_type",   "efc_id",
-    "tree_island", "efc_island", "contact", "contact size", "contact dim", "contact mu", "contact friction"};
+    "ncon",        "efc_J",         "efc_D",       "efc_R",        "efc_aref",    "efc_type",   "efc_id",
+    "tree_island", "efc_island",    "contact",     "contact size", "contact dim", "contact mu", "contact friction",
+    "contact pos", "contact frame", "contact geom"};
 const char *const be_mujoco_stage_names[] = {"mj_tendon",        "mj_collision",         "mj_makeConstraint",
                                              "mj_island",        "mj_projectConstraint", "mj_referenceConstraint",
                                              "mj_fwdConstraint", "mj_sensorPos",         "mj_sensorAcc"};
@@ -30,8 +31,8 @@ typedef struct task {
     be_mujoco_lane *lanes[BE_PHYSICS_LANES];
     int count;
     int64_t steps;
-    int forces, body_forces, sensors, pushed; /* see be_physics_job */
-    int shows_pushes;                         /* 1: somebody reads what is applied */
+    int forces, body_forces, accelerations, sensors, pushed; /* see be_physics_job */
+    int shows_pushes;                                        /* 1: somebody reads what is applied */
     be_mujoco_guard *guard;
     int lent; /* 1: the slot's mjData holds what it needs besides what LEND copies */
 } task;
@@ -102,7 +103,10 @@ static int make_rows(void *context, be_physics_group *group, int lane, int wants
                               .contact_size = place[MJ_CONTACT_SIZE],
                               .dim_at = place[MJ_CONTACT_DIM],
                               .mu_at = place[MJ_CONTACT_MU],
-                              .friction_at = place[MJ_CONTACT_FRICTION]};
+                              .friction_at = place[MJ_CONTACT_FRICTION],
+                              .pos_at = place[MJ_CONTACT_POS],
+                              .frame_at = place[MJ_CONTACT_FRAME],
+                              .geom_at = place[MJ_CONTACT_GEOM]};
 #undef POINTER
     return 1;
 }
@@ -204,11 +208,8 @@ static int wants(const be_mujoco_source *source, int array) {
     }
     return 0;
 }
-static int wants_body_forces(const be_mujoco_source *source) {
-    return wants(source, BE_ARRAY_cacc) || wants(source, BE_ARRAY_cfrc_int);
-}
 static int wants_forces(const be_mujoco_source *source) {
-    return wants(source, BE_ARRAY_cfrc_ext) || wants_body_forces(source);
+    return wants(source, BE_ARRAY_cfrc_ext) || wants(source, BE_ARRAY_cfrc_int);
 }
 static int wants_sensors(const be_mujoco_source *source) {
     return wants(source, BE_ARRAY_sensordata) || wants(source, BE_ARRAY_subtree_linvel) ||
@@ -231,7 +232,8 @@ static task task_of(const be_mujoco_source *source, int64_t steps) {
     return (task){.source = source,
                   .steps = steps,
                   .forces = wants_forces(source),
-                  .body_forces = wants_body_forces(source),
+                  .body_forces = wants(source, BE_ARRAY_cfrc_int),
+                  .accelerations = wants(source, BE_ARRAY_cacc),
                   .sensors = wants_sensors(source),
                   .shows_pushes = wants(source, BE_ARRAY_qfrc_applied) || wants(source, BE_ARRAY_xfrc_applied)};
 }
@@ -253,6 +255,7 @@ static void step_group(task *t, const float *const *actions) {
                               .steps = t->steps,
                               .forces = t->forces,
                               .body_forces = t->body_forces,
+                              .accelerations = t->accelerations,
                               .sensors = t->sensors,
                               .pushed = t->pushed,
                               .ray = source->together.ray,
@@ -342,7 +345,8 @@ static int step_one(const be_mujoco_source *source, int64_t lane, const float *a
     be_mujoco_guard guard;
     be_mujoco_enter(source, &guard);
     const int failed = be_setjmp(guard.jump) != 0;
-    if (!failed) be_mujoco_call_step(source, handles, slot, steps, wants_forces(source));
+    if (!failed)
+        be_mujoco_call_step(source, handles, slot, steps, wants_forces(source) || wants(source, BE_ARRAY_cacc));
     be_mujoco_leave(source);
     const int unstable = be_mujoco_take_unstable(source, slot) >= 0;
     be_mujoco_give_back(source, slot);

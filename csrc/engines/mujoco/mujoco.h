@@ -161,6 +161,9 @@ enum {
     MJ_CONTACT_DIM,
     MJ_CONTACT_MU,
     MJ_CONTACT_FRICTION,
+    MJ_CONTACT_POS,
+    MJ_CONTACT_FRAME,
+    MJ_CONTACT_GEOM,
     MJ_PLACES
 };
 extern const char *const be_mujoco_place_names[MJ_PLACES];

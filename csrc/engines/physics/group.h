@@ -49,6 +49,14 @@ static inline int64_t be_physics_newton_size(const be_physics_model *m) { /* see
     return 10 * m->num_rows + 5 * nv + 2 * nv * nv + (*m->opt_cone ? nv * nv + 6 * nv : 0);
 }
 
+/* A contact whose rows the caller has made. */
+typedef struct be_foreign {
+    double pos[3], frame[9], friction[5];
+    int place, dim, geoms[2]; /* place: of its first row */
+} be_foreign;
+enum { BE_MOST_FOREIGN = 64 }; /* of a lane, where forces of contacts are wanted */
+static inline int be_physics_has_foreign(const be_physics_model *m) { return *m->asks && m->num_rows > 0; }
+
 #define BE_PHYSICS_VECTOR(name, count) be_vd *name;
 struct be_physics_group {
     const be_physics_model *m;
@@ -58,15 +66,18 @@ struct be_physics_group {
     be_vd *wide_columns;
     int wide; /* 1: read `columns` */
     be_physics_job *job;
-    be_vl nefc;       /* rows of constraints of each lane */
-    be_vl next;       /* the first place that a next row of each lane may have: lanes with cones leave out some */
-    int num_places;   /* for rows, so far */
+    be_vl nefc;          /* rows of constraints of each lane */
+    be_vl next;          /* the first place that a next row of each lane may have: lanes with cones leave out some */
+    int num_places;      /* for rows, so far */
+    be_foreign *foreign; /* BE_MOST_FOREIGN of each lane, of which it has num_foreign */
+    int num_foreign[BE_PHYSICS_LANES];
     int *row_dim;     /* by place: 1, or how many rows belong to the cone that begins there */
     unsigned present; /* bits of lanes that are stepped and have not failed */
     unsigned left;    /* bits of lanes whose constraints are left to the caller */
     int forces;       /* 1: cfrc_ext is wanted of this evaluation */
     int senses;       /* BE_SENSES_...: what its sensors need; 0 if they are not read */
     unsigned touched; /* bits of lanes whose contacts were found here, and constraints solved */
+    unsigned noted;   /* bits of lanes whose contacts are in `foreign`, and constraints solved */
     unsigned asked;   /* bits of lanes for which the caller has answered BE_WANTS_SENSORS */
     be_vd time;
     union {
@@ -90,7 +101,8 @@ struct be_physics_group {
     X(actuation)    /* mj_transmission, mj_fwdActuation */                                                             \
     X(acceleration) /* mj_fwdAcceleration */                                                                           \
     X(implicit)     /* mj_implicitSkip */                                                                              \
-    X(body_forces)  /* mj_rnePostConstraint, after cfrc_ext */                                                         \
+    X(body_motion)  /* mj_rnePostConstraint, of cacc */                                                                \
+    X(body_forces)  /* mj_rnePostConstraint, of cacc and cfrc_int */                                                   \
     X(subtree_vel)  /* mj_subtreeVel */                                                                                \
     X(touch)        /* mj_sensorAcc, of contacts */                                                                    \
     X(sensors)      /* mj_sensorPos, mj_sensorVel, mj_sensorAcc */                                                     \
@@ -134,6 +146,10 @@ void be_physics_begin_forces(be_physics_group *g);
 /* Adds the forces of contacts to cfrc_ext of some lanes (mj_rnePostConstraint). */
 #define be_physics_post_constraint BE_ISA_NAME(be_physics_post_constraint)
 void be_physics_post_constraint(be_physics_group *g, unsigned lanes);
+
+/* The same of lanes whose rows the caller has made. */
+#define be_physics_post_foreign BE_ISA_NAME(be_physics_post_foreign)
+void be_physics_post_foreign(be_physics_group *g, unsigned lanes);
 
 /* Fills in qacc and qfrc_constraint: the accelerations without constraints and, for lanes that have some, what the
  * caller answers. */

@@ -9,6 +9,10 @@
 
 static size_t rounded(size_t bytes) { return (bytes + LINE - 1) / LINE * LINE; }
 
+static size_t foreign_bytes(const be_physics_model *m) {
+    return be_physics_has_foreign(m) ? BE_VL * BE_MOST_FOREIGN * sizeof(be_foreign) : 0;
+}
+
 static size_t bytes(const be_physics_model *m) {
     size_t vectors = (size_t)m->num_floats;
 #define ADD(name, count) vectors += (size_t)(count);
@@ -16,7 +20,7 @@ static size_t bytes(const be_physics_model *m) {
     BE_PHYSICS_SCRATCH(ADD)
 #undef ADD
     return rounded(sizeof(be_physics_group)) + rounded(vectors * sizeof(be_vd)) +
-           rounded((size_t)m->num_rows * sizeof(int));
+           rounded((size_t)m->num_rows * sizeof(int)) + foreign_bytes(m);
 }
 
 static be_physics_group *make(const be_physics_model *m, void *memory) {
@@ -32,6 +36,7 @@ static be_physics_group *make(const be_physics_model *m, void *memory) {
     BE_PHYSICS_SCRATCH(PUT)
 #undef PUT
     g->row_dim = (int *)next;
+    g->foreign = (be_foreign *)((char *)next + rounded((size_t)m->num_rows * sizeof(int)));
     for (int k = 0; k < m->nf; k++) { /* of friction loss: these rows are never written over */
         const int id = m->friction_id[k], dof = id < m->nv ? id : m->tendon_dofs[m->tendon_adr[id - m->nv]];
         be_vd *tree = &g->row_tree[m->ne + k];

@@ -48,20 +48,47 @@ void be_physics_post_constraint(be_physics_group *g, unsigned lanes) {
     }
 }
 
-BE_INLINE void body_forces(be_physics_group *g, const int wide) {
+void be_physics_post_foreign(be_physics_group *g, unsigned lanes) {
+    for (; lanes; lanes &= lanes - 1) {
+        const int lane = __builtin_ctz(lanes);
+        for (int k = 0; k < g->num_foreign[lane]; k++) {
+            const be_foreign *contact = &g->foreign[lane * BE_MOST_FOREIGN + k];
+            be_vd along[6], force[6], frame[9], point[3];
+            be_foreign_force(along, g, lane, contact);
+            for (int i = 0; i < 9; i++) frame[i] = be_set1(contact->frame[i]);
+            for (int i = 0; i < 3; i++) point[i] = be_set1(contact->pos[i]);
+            be_mul_mat_t_vec3(force, frame, along + 3);
+            be_mul_mat_t_vec3(force + 3, frame, along);
+            for (int side = 0; side < 2; side++) {
+                push(g, be_lanes_of(1u << lane), g->m->geom_bodyid[contact->geoms[side]], point, force, side ? 1 : -1);
+            }
+        }
+    }
+}
+
+BE_INLINE void body_motion(be_physics_group *g, const int wide) {
     const be_physics_model *m = g->m;
     be_zero(g->cacc, 3);
     for (int k = 0; k < 3; k++) g->cacc[3 + k] = BE_K(opt_gravity, k) * -1;
-    be_zero(g->cfrc_int, 6);
     for (int i = 1; i < m->nbody; i++) {
         const int first = m->body_dofadr[i], n = m->body_dofnum[i];
-        be_vd *acceleration = g->cacc + 6 * i, part[6], momentum[6], force[6];
+        be_vd *acceleration = g->cacc + 6 * i, part[6];
         be_copy(acceleration, g->cacc + 6 * m->body_parentid[i], 6);
         be_mul_dof_vec(part, g->cdof_dot + 6 * first, g->qvel + first, n);
         be_add_to(acceleration, part, 6);
         be_mul_dof_vec(part, g->cdof + 6 * first, g->qacc + first, n);
         be_add_to(acceleration, part, 6);
-        be_mul_inert_vec(force, g->cinert + 10 * i, acceleration);
+    }
+}
+BE_PHYSICS_STAGE(body_motion)
+
+BE_INLINE void body_forces(be_physics_group *g, const int wide) {
+    const be_physics_model *m = g->m;
+    body_motion(g, wide);
+    be_zero(g->cfrc_int, 6);
+    for (int i = 1; i < m->nbody; i++) {
+        be_vd part[6], momentum[6], force[6];
+        be_mul_inert_vec(force, g->cinert + 10 * i, g->cacc + 6 * i);
         be_mul_inert_vec(momentum, g->cinert + 10 * i, g->cvel + 6 * i);
         be_cross_force(part, g->cvel + 6 * i, momentum);
         be_add_to(force, part, 6);

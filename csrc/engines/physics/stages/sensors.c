@@ -208,7 +208,11 @@ BE_INLINE void cut_off(be_vd *to, const be_physics_group *g, const int wide, int
 BE_INLINE void sensors(be_physics_group *g, const int wide) {
     const be_physics_model *m = g->m;
     if (*m->senses & BE_SENSES_SUBTREES) BE_PHYSICS_STAGE_NAME(subtree_vel)(g);
-    if (*m->senses & BE_SENSES_FORCES) BE_PHYSICS_STAGE_NAME(body_forces)(g);
+    if (*m->senses & BE_SENSES_FORCES) {
+        BE_PHYSICS_STAGE_NAME(body_forces)(g);
+    } else if (*m->senses & BE_SENSES_ACCELERATIONS) {
+        BE_PHYSICS_STAGE_NAME(body_motion)(g);
+    }
     if (*m->senses & BE_SENSES_CONTACTS) BE_PHYSICS_STAGE_NAME(touch)(g);
     for (int i = 0; i < m->nsensor; i++) {
         if (m->sensor_kind[i] < 0) continue;
