@@ -12,7 +12,8 @@ const char *const be_mujoco_place_names[] = {
     "contact pos", "contact frame", "contact geom"};
 const char *const be_mujoco_stage_names[] = {"mj_tendon",        "mj_collision",         "mj_makeConstraint",
                                              "mj_island",        "mj_projectConstraint", "mj_referenceConstraint",
-                                             "mj_fwdConstraint", "mj_sensorPos",         "mj_sensorAcc"};
+                                             "mj_fwdConstraint", "mj_sensorPos",         "mj_sensorAcc",
+                                             "mj_sensorVel",     "mj_camlight",          "mj_energyPos"};
 
 const char *const be_mujoco_alone_texts[] = {
     [MJ_ALONE_SINGLE] = "because no other lane was at hand",
@@ -51,20 +52,31 @@ static void lend(const task *t, const be_physics_group *group, int lane, const i
         lend(t, group, lane, arrays_, sizeof arrays_ / sizeof *arrays_);                                               \
     } while (0)
 
+/* To be called before a lane lends the mjData its arrays: makes it sound. */
+static void begin_lending(task *t) {
+    const be_mujoco_source *source = t->source;
+    const be_mujoco_lane *first = t->lanes[0];
+    if (!t->lent) source->mj_set_state(first->model, t->slot->data, first->state, source->state_signature);
+    t->lent = 1;
+}
+
+static void lend_places(const task *t, const be_physics_group *group, int lane) {
+    LEND(t, group, lane, BE_ARRAY_xpos, BE_ARRAY_xquat, BE_ARRAY_xmat, BE_ARRAY_xipos, BE_ARRAY_ximat,
+         BE_ARRAY_geom_xpos, BE_ARRAY_geom_xmat, BE_ARRAY_site_xpos, BE_ARRAY_site_xmat, BE_ARRAY_cvel);
+}
+
 /* Has MuJoCo find what constrains a lane. */
 static void find(task *t, be_physics_group *group, int lane, int wants) {
     const be_mujoco_source *source = t->source;
     const be_mujoco_together *together = &source->together;
     const void *model = t->lanes[lane]->model;
     void *data = t->slot->data;
-    if (!t->lent) source->mj_set_state(t->lanes[0]->model, data, t->lanes[0]->state, source->state_signature);
-    t->lent = 1;
+    begin_lending(t);
     LEND(t, group, lane, BE_ARRAY_qpos, BE_ARRAY_qvel, BE_ARRAY_cdof, BE_ARRAY_subtree_com, BE_ARRAY_M, BE_ARRAY_qLD,
          BE_ARRAY_qLDiagInv, BE_ARRAY_qfrc_smooth, BE_ARRAY_qacc_smooth, BE_ARRAY_qacc_warmstart);
     if (wants & BE_WANTS_CONTACTS) {
-        LEND(t, group, lane, BE_ARRAY_xpos, BE_ARRAY_xquat, BE_ARRAY_xmat, BE_ARRAY_xipos, BE_ARRAY_ximat,
-             BE_ARRAY_geom_xpos, BE_ARRAY_geom_xmat, BE_ARRAY_site_xpos, BE_ARRAY_site_xmat, BE_ARRAY_cvel,
-             BE_ARRAY_cdof_dot);
+        lend_places(t, group, lane);
+        LEND(t, group, lane, BE_ARRAY_cdof_dot);
     }
     if (together->model.ntendon) together->stage[MJ_STAGE_TENDON](model, data);
     together->stage[MJ_STAGE_COLLISION](wants & BE_WANTS_CONTACTS ? model : together->without_contacts, data);
@@ -132,12 +144,32 @@ static int constrain(void *context, be_physics_group *group, int lane, int wants
         together->isa->write(group, BE_ARRAY_cfrc_ext, lane, t->slot->mirror[BE_ARRAY_cfrc_ext]);
     }
     if (wants & BE_WANTS_SENSORS) { /* those of contacts are right, the others are not */
-        for (int k = MJ_STAGE_SENSE; k < MJ_STAGES; k++) {
+        for (int k = MJ_STAGE_SENSE; k <= MJ_STAGE_SENSE_FORCES; k++) {
             if (together->stage[k]) together->stage[k](model, data);
         }
         together->isa->write(group, BE_ARRAY_sensordata, lane, t->slot->mirror[BE_ARRAY_sensordata]);
     }
     return 1;
+}
+
+/* See be_physics_sense. */
+static const double *sense(void *context, be_physics_group *group, int lane) {
+    task *t = context;
+    const be_mujoco_together *together = &t->source->together;
+    const void *model = t->lanes[lane]->model;
+    void *data = t->slot->data;
+    if (be_setjmp(t->guard->jump)) {
+        t->source->mj_reset_data(model, data);
+        return NULL;
+    }
+    begin_lending(t);
+    LEND(t, group, lane, BE_ARRAY_qpos, BE_ARRAY_qvel, BE_ARRAY_subtree_com, BE_ARRAY_M, BE_ARRAY_ten_length);
+    lend_places(t, group, lane);
+    static const int stages[] = {MJ_STAGE_CAMERAS, MJ_STAGE_POTENTIAL, MJ_STAGE_SENSE, MJ_STAGE_SENSE_VELOCITIES};
+    for (size_t k = 0; k < sizeof stages / sizeof *stages; k++) {
+        if (together->stage[stages[k]]) together->stage[stages[k]](model, data);
+    }
+    return t->slot->mirror[BE_ARRAY_sensordata];
 }
 
 /* ---- a group -------------------------------------------------------------------------------------------- */
@@ -261,6 +293,7 @@ static void step_group(task *t, const float *const *actions) {
                               .ray = source->together.ray,
                               .constrain = constrain,
                               .make_rows = make_rows,
+                              .sense = sense,
                               .context = t,
                               .before_last = before_last};
         for (int lane = 0; lane < t->count; lane++) {

@@ -140,8 +140,11 @@ enum {
     MJ_STAGE_PROJECT,
     MJ_STAGE_REFERENCE,
     MJ_STAGE_SOLVE,
-    MJ_STAGE_SENSE, /* this one and the last one are NULL where there are no such sensors of contacts */
+    MJ_STAGE_SENSE, /* this one and the next two are NULL where only groups compute such sensors */
     MJ_STAGE_SENSE_FORCES,
+    MJ_STAGE_SENSE_VELOCITIES,
+    MJ_STAGE_CAMERAS,
+    MJ_STAGE_POTENTIAL,
     MJ_STAGES
 };
 /* What a stage leaves in an mjData and where, in bytes from its beginning: numbers of rows (ncon, ne, nf, nl and nefc

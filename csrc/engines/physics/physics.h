@@ -49,7 +49,7 @@
  *   holds       1: some equality holds bodies: its forces are in cfrc_ext
  *   solves      be_physics_solves: which solver there is here, for lanes whose constraints are all of known kinds
  *   senses      what sensors need besides the results of a step: BE_SENSES_...
- *   sensor_kind BE_SENSOR_..., or -1: unknown here
+ *   sensor_kind BE_SENSOR_..., or -1: unknown here, or -2: the caller's, see be_physics_sense
  *   sensor_spec, sensor_reduce   MuJoCo's sensor_intprm of sensors of contacts
  *   contact_shown   for each BE_SENSOR_CONTACT and each pair: 1, if the sensor shows the pair's contacts, -1, if it
  *               also turns their normal around, or 0
@@ -309,6 +309,7 @@ enum {
     BE_SENSES_PAIRS = 8,          /* contacts by the geoms that touch, of which only own pairs are known */
     BE_SENSES_CALLER = 16,        /* the caller's answer in lanes with contacts: see BE_WANTS_SENSORS */
     BE_SENSES_ACCELERATIONS = 32, /* cacc alone */
+    BE_SENSES_OTHERS = 64,        /* what the caller computes */
 };
 
 #define BE_PHYSICS_MEMBER(name) name,
@@ -451,6 +452,9 @@ typedef struct be_physics_rows {
 /* Has the rows of one lane's constraints made; the group solves them. What `rows` points at is read before the next
  * call. Returns 0 if it cannot: then the lane is left out. */
 typedef int be_physics_make_rows(void *context, be_physics_group *group, int lane, int wants, be_physics_rows *rows);
+/* Has the sensors of one lane computed that depend on positions and velocities only. Returns its sensordata, of which
+ * those of sensor_kind -2 are read before the next call, or NULL if it cannot: then the lane is left out. */
+typedef const double *be_physics_sense(void *context, be_physics_group *group, int lane);
 /* mju_rayGeom */
 typedef double be_physics_ray(const double *pos, const double *mat, const double *size, const double *point,
                               const double *direction, int type, double *normal);
@@ -473,6 +477,7 @@ typedef struct be_physics_job {
     be_physics_ray *ray;
     be_physics_constrain *constrain;
     be_physics_make_rows *make_rows; /* for models that `asks` */
+    be_physics_sense *sense;
     void *context;
     /* Called before the last of the steps, for what callers keep of that moment. */
     void (*before_last)(void *context, be_physics_group *group);
