@@ -4,6 +4,7 @@ cdef extern from "engines/physics/physics.h" nogil:
     enum:
         BE_PHYSICS_NUM_SIZES, BE_PHYSICS_NUM_INTS, BE_PHYSICS_NUM_FLOATS, BE_PHYSICS_NUM_ARRAYS
         BE_PHYSICS_NUM_SENSORS, BE_SENSES_SUBTREES, BE_SENSES_FORCES, BE_SENSES_CONTACTS, BE_SENSES_CALLER
+        BE_SENSES_PAIRS, BE_SENSES_ACCELERATIONS, BE_SENSES_OTHERS
         BE_LEFT_CAUSES, BE_LEFT_PAIRS, BE_MAX_SWEEPS, BE_PGS_ROWS
         BE_FLAT, BE_LINEAR, BE_QUADRATIC
         BE_SOLVES_NOTHING, BE_SOLVES_NEWTON, BE_SOLVES_PGS
@@ -73,8 +74,8 @@ cdef extern from "engines/mujoco/mujoco.h" nogil:
         void *ray
         int64_t *state_at
         int64_t *place
-        int64_t input_at, num_input
-        const double *input
+        int64_t fixed_at, num_fixed
+        const double *fixed
         const int64_t *array_of
     ctypedef struct be_mujoco_source:
         int64_t num_lanes
@@ -106,7 +107,7 @@ cdef extern from "engines/mujoco/mujoco.h" nogil:
         int64_t *flags
         int64_t *bodies
         int fused_dot, fused_einsum
-        int64_t state_size, num_trees
+        int64_t state_size, input_at, num_input, num_trees
         int64_t *kept_bytes
         int64_t row_size, num_arrays
         const int64_t *sizes
@@ -149,6 +150,7 @@ class PhysicsSenses(enum.IntFlag):
     """What sensors need besides the results of a step."""
 
     SUBTREES, FORCES, CONTACTS, CALLER = BE_SENSES_SUBTREES, BE_SENSES_FORCES, BE_SENSES_CONTACTS, BE_SENSES_CALLER
+    PAIRS, ACCELERATIONS, OTHERS = BE_SENSES_PAIRS, BE_SENSES_ACCELERATIONS, BE_SENSES_OTHERS
 
 
 class PhysicsShape(enum.IntEnum):
@@ -333,6 +335,7 @@ cdef class MujocoSource(Engine):
         source.fingerprint = numbers["fingerprint"]
         source.state_signature = numbers["state_signature"]
         source.state_size = numbers["state_size"]
+        source.input_at, source.num_input = numbers["input_at"], numbers["num_input"]
         source.row_size = numbers["row_size"]
         source.num_trees = numbers["num_trees"]
         source.fused_dot, source.fused_einsum = numbers["fused_dot"], numbers["fused_einsum"]
@@ -366,7 +369,7 @@ cdef class MujocoSource(Engine):
         return floats
 
     def step_together(self, str isa, sizes, list ints, starts, floats, cnp.ndarray ahead, dict functions, state_at,
-                      input_at, given, places, array_of, without_contacts, list slots):
+                      fixed_at, fixed, places, array_of, without_contacts, list slots):
         """From now on lanes are stepped together where possible. To be called at most once, before any lane is stepped.
 
         Args:
@@ -374,8 +377,8 @@ cdef class MujocoSource(Engine):
                 int32 arrays. floats: all numbers of PHYSICS_FLOATS in a row; starts: where each begins.
             ahead: zeros of the shape of `records`.
             functions: {name: address} of MUJOCO_STAGES and of mju_rayGeom.
-            state_at: where MUJOCO_STATES begin in a state; input_at: where that which users may change begins; given:
-                what it must be, float64.
+            state_at: where MUJOCO_STATES begin in a state; fixed_at: where that begins which users may change, but not
+                in groups; fixed: what it must be, float64.
             places: those of MUJOCO_PLACES, or an empty list if the model never `asks`.
             array_of: for each of `fields`, its index in PHYSICS_ARRAYS, or -1.
             without_contacts: an mjModel. slots: as before.
@@ -400,8 +403,8 @@ cdef class MujocoSource(Engine):
             together.state_at[i] = state_at[i]
         for i in range(len(places)):
             together.place[i] = places[i]
-        together.input_at, together.num_input = input_at, len(given)
-        together.input = <const double *>self.keep(given)
+        together.fixed_at, together.num_fixed = fixed_at, len(fixed)
+        together.fixed = <const double *>self.keep(fixed)
         together.array_of = <const int64_t *>self.keep(np.insert(np.asarray(array_of, np.int64), <int>MJ_BODY_MASS, -1))
         together.without_contacts = _address(without_contacts)
         self.kept.append(without_contacts)

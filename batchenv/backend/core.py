@@ -256,7 +256,8 @@ class CoreBackend(Backend):
             raise
 
     def state(self) -> dict[str, NDArray[Any]]:
-        return {**self.core.state(), "elapsed_steps": self.core.elapsed()}
+        inputs = {name: values.copy() for name, values in self.translator.inputs().items()}
+        return {**self.core.state(), **inputs, "elapsed_steps": self.core.elapsed()}
 
     def set_state(self, values: dict[str, Any], lanes: NDArray[np.int64]) -> Any:
         if self.has_envs:  # what environments in Python hold is theirs
@@ -272,20 +273,34 @@ class CoreBackend(Backend):
                 "state: reset it first, with reset(options={'reset_mask': ...}), or choose other lanes"
             )
         fields = _core.type_info(self.translator.type_name)["state"]
+        inputs = self.translator.inputs()
         columns = state_columns(self._id, values, self.state(), fields, lanes)
-        return self.core.set_state(columns, np.flatnonzero(chosen))
+        given, before = {}, {}
+        lanes = np.flatnonzero(chosen)
+        for name in inputs:
+            if name in columns:
+                given[name], before[name] = columns.pop(name), inputs[name][lanes]
+        self.translator.put_inputs(lanes, given)
+        try:
+            return self.core.observe() if given and not columns else self.core.set_state(columns, lanes)
+        except BaseException:
+            self.translator.put_inputs(lanes, before)
+            raise
 
     def attributes(self) -> Sequence[str]:
-        return [*self.translator.names, *self.state(), "state"]
+        return [*self.translator.names, *self.core.state(), *self.translator.inputs(), "elapsed_steps", "state"]
 
     def attribute(self, name: str) -> Sequence[Any] | NDArray[Any]:
         """See `Backend.attribute`. The attribute "state" is the fields of a lane's state as one array."""
         if name in self.translator.names:
             return self.translator.attribute(name, self.core)
-        state = self.state()
+        if name in self.translator.inputs():
+            return list(self.translator.inputs()[name].copy())
+        state = self.core.state()
+        if name == "elapsed_steps":
+            return self.core.elapsed().tolist()
         if name != "state":
             return state[name].tolist()
-        del state["elapsed_steps"]
         return np.concatenate([np.atleast_2d(column.T) for column in state.values()]).T
 
     def generators(self) -> tuple[np.random.Generator, ...]:

@@ -95,7 +95,7 @@ def state_columns(
     Raises:
         TypeError, ValueError: an unknown field, a wrong dtype or shape, an integer outside of its range.
     """
-    ranges = {row["name"]: (row["low"], row["high"]) for row in fields}
+    ranges = dict.fromkeys(present, (0, 0)) | {row["name"]: (row["low"], row["high"]) for row in fields}
     ranges["elapsed_steps"] = (0, np.iinfo(np.int32).max)
     columns = {}
     for name, value in values.items():

@@ -103,6 +103,18 @@ class Translator:
     def take_changes(self, changes: Any) -> None:
         """Makes the changes that `changes` returned."""
 
+    def inputs(self) -> dict[str, NDArray[Any]]:
+        """Parts of lanes' states that users may set, but the C type's table does not have, {name: array (num_envs,
+        ...)}. They may be views of what lanes have."""
+        return {}
+
+    def put_inputs(self, lanes: NDArray[np.int64], values: dict[str, NDArray[Any]]) -> None:
+        """Sets `inputs` of lanes. values: {name: array (lanes, ...)}.
+
+        Raises:
+            ValueError: a lane cannot have this value. Nothing has changed.
+        """
+
     # ---- pictures ------------------------------------------------------------------------------------------------
 
     def render_modes(self, env_id: str) -> list[str]:

@@ -182,6 +182,8 @@ def info_lines(env_id: str) -> Iterator[str]:
     yield f"step limit: {entry.max_episode_steps}"
     yield f"reward threshold: {entry.reward_threshold}"
     yield from _fields("state", tables["state"])
+    for name, values in backend.translator.inputs().items():
+        yield f"  {name} {values.dtype}{_shape(values.shape[1:])}: as in mjData; set_state() takes it"
     if tables["info"]:
         yield from _fields("info", tables["info"])
     if backend.translator.KEYWORDS:

@@ -77,6 +77,9 @@ class Access(Base):
 
             env.set_state({"x": 0.5, "theta": [0.1, -0.1]}, lanes=[3, 7])
 
+        MuJoCo's lanes take forces (`qfrc_applied`, `xfrc_applied`) and poses of mocap bodies (`mocap_pos`,
+        `mocap_quat`), which stay until they are set again or the lane is reset: see docs/envs/mujoco.md.
+
         Args:
             values: {name of a field of `state`, or "elapsed_steps": a value}. A value is a lane's, for all these lanes,
                 or an array with one per chosen lane, in the order of `lanes`, or with shape (num_envs, ...): then lane
@@ -85,7 +88,7 @@ class Access(Base):
 
         Returns:
             observations (num_envs, ...) of all lanes. With frame_stack, all frames of the lanes are those of the new
-                state.
+                state, unless only such forces and poses are set.
 
         Raises:
             TypeError, ValueError: an unknown field, a wrong shape or dtype, a value out of range, a state that

@@ -6,11 +6,12 @@ from helpers.mujoco import mujoco
 
 NAMED = ("body", "geom", "site", "ball", "actuator", "limited_joint", "limited_tendon")
 CONTACT_FIELDS = ("found", "force", "torque", "dist", "pos", "normal", "tangent")
-SITE_SENSORS = ("accelerometer", "velocimeter", "gyro", "force", "torque", "magnetometer")
+SITE_SENSORS = ("accelerometer", "velocimeter", "gyro", "force", "torque", "magnetometer", "rangefinder")
 BODY_SENSORS = ("subtreecom", "subtreelinvel", "subtreeangmom")
 JOINT_SENSORS = ("jointpos", "jointvel", "jointactuatorfrc")
 TENDON_SENSORS = ("tendonpos", "tendonvel", "tendonactuatorfrc")
 ACTUATOR_SENSORS = ("actuatorpos", "actuatorvel", "actuatorfrc")
+OTHER_SENSORS = ("clock", "e_potential", "distance", "normal", "fromto")
 FRAME_SENSORS = (
     *("framepos", "framequat", "framexaxis", "frameyaxis", "framezaxis", "framelinvel", "frameangvel"),
     *("framelinacc", "frameangacc"),
@@ -328,14 +329,16 @@ class Model:
         for _ in range(self.pick(0, 2, 5)):
             parts += self.contact_sensor()
         for _ in range(self.pick(0, 4, 12)):
-            kind = "touch" if self.chance(0.1) else self.pick(*owners, *FRAME_SENSORS, *FRAME_SENSORS, "clock")
+            kind = "touch" if self.chance(0.1) else self.pick(*owners, *FRAME_SENSORS, *FRAME_SENSORS, *OTHER_SENSORS)
             cut = self.chance(0.3) and not kind.endswith(("axis", "quat"))
             values = {"cutoff": self.magnitude(0.01, 10)} if cut else {}
             if kind in FRAME_SENSORS:
                 values["objtype"], values["objname"] = self.pick(*frames)
                 if kind not in ("framelinacc", "frameangacc") and self.chance(0.4):
                     values["reftype"], values["refname"] = self.pick(*frames)
-            elif kind != "clock":
+            elif kind in ("distance", "normal", "fromto"):
+                values.update(geom1="plane", body2=self.pick(*self.named["body"]), cutoff=self.magnitude(0.01, 10))
+            elif kind not in ("clock", "e_potential"):
                 attribute, names = owners[kind]
                 if not names:
                     continue

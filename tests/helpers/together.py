@@ -80,15 +80,26 @@ def lanes_of(model, names=_core.PHYSICS_ARRAYS):
     return library.Lanes(model, LANES, 1, read, observed=observed, together=False)
 
 
+def push(data, rng):
+    """Applies forces to joints, or to some bodies, from weak to strong."""
+    strength = 10 ** rng.uniform(-2, 2)
+    if rng.random() < 0.5:
+        data.qfrc_applied[:] = rng.standard_normal(data.qfrc_applied.size) * strength
+    for body in np.flatnonzero(rng.random(len(data.xfrc_applied)) < 0.4):
+        data.xfrc_applied[body, rng.integers(6) :] = rng.standard_normal() * strength
+
+
 class Both:
-    """LANES lanes of a model, which can be stepped in groups and by mj_step. names: see `lanes_of`.
+    """LANES lanes of a model, which can be stepped in groups and by mj_step. names: see `lanes_of`. pushed: forces are
+    applied to every other lane, and mocap bodies of some lanes are elsewhere.
 
     Attributes:
         lanes: a library.Lanes.
     """
 
-    def __init__(self, model, names=_core.PHYSICS_ARRAYS):
+    def __init__(self, model, names=_core.PHYSICS_ARRAYS, pushed=False):
         mujoco, functions = library.load()
+        self._pushed = pushed
         self.lanes = lanes = lanes_of(model, names)
         physics.together(lanes, mujoco, functions)
         self._floats, self._data = lanes.plan.floats, mujoco.MjData(model)
@@ -110,6 +121,11 @@ class Both:
         mujoco.mj_resetData(model, data)
         data.qpos[:] += rng.uniform(-scale, scale, model.nq)
         data.qvel[:] = rng.standard_normal(model.nv) * scale
+        if self._pushed and lane % 2:
+            push(data, rng)
+        if self._pushed and lane % 3:
+            data.mocap_pos += rng.uniform(-scale, scale, data.mocap_pos.shape)
+            data.mocap_quat += rng.uniform(-scale, scale, data.mocap_quat.shape)
         mujoco.mj_getState(model, data, lanes.records[lane, : lanes.state_size], lanes.signature)
 
     def compare(self, rng, calls):
@@ -132,6 +148,6 @@ class Both:
         return "", compared, left
 
 
-def compare(model, rng, calls, names=_core.PHYSICS_ARRAYS):
+def compare(model, rng, calls, names=_core.PHYSICS_ARRAYS, pushed=False):
     """See `Both.compare`."""
-    return Both(model, names).compare(rng, calls)
+    return Both(model, names, pushed).compare(rng, calls)

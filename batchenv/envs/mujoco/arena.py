@@ -49,7 +49,7 @@ def _places_in(mujoco: Any, model: Any, height: float) -> tuple[set[int], dict[s
     matches = (windows == [getattr(data, name) for name in _COUNTS]).all(1)
     contact = data.contact.dist  # a contact begins with it
     found = {"contact size": contact.strides[0]}
-    for name in ("dim", "mu", "friction"):
+    for name in ("dim", "mu", "friction", "pos", "frame", "geom"):
         found[f"contact {name}"] = getattr(data.contact, name).ctypes.data - contact.ctypes.data
     sought = {getattr(data, name).ctypes.data: name for name in _core.MUJOCO_PLACES if "_" in name}
     sought[contact.ctypes.data] = "contact"

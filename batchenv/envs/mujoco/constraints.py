@@ -37,6 +37,12 @@ def _equal(mujoco: Any, model: Any) -> bool:
     return bool(model.eq_active0.any()) and not disabled(mujoco, model, "CONSTRAINT", "EQUALITY")
 
 
+def holds(mujoco: Any, model: Any) -> bool:
+    """Whether some active equality holds bodies, on which it has forces, and not only joints or tendons."""
+    kinds = [int(mujoco.mjtEq.mjEQ_JOINT), int(mujoco.mjtEq.mjEQ_TENDON)]
+    return _equal(mujoco, model) and not np.isin(model.eq_type[model.eq_active0 != 0], kinds).all()
+
+
 def equality_rows(mujoco: Any, model: Any) -> int:
     """How many rows the model's equalities have where its bodies begin. MuJoCo leaves out rows that move nothing: so
     there may be others elsewhere."""

@@ -23,8 +23,8 @@ from numpy.typing import NDArray
 
 from batchenv import _core
 from batchenv.envs.mujoco import carried_arrays as kept_arrays
+from batchenv.envs.mujoco import inputs, shares
 from batchenv.envs.mujoco import physics as steps
-from batchenv.envs.mujoco import shares
 from batchenv.system import memory
 
 OLDEST = (3, 1)
@@ -214,6 +214,7 @@ class Lanes:
 
     Attributes:
         alone: why no lanes are stepped together; [] if they are.
+        inputs: what users may set of lanes, as inputs.py has it: views of `records`.
     """
 
     def __init__(
@@ -266,8 +267,11 @@ class Lanes:
         starts = 2 * self._row_size + np.cumsum([0, *sizes])
         self._places = {name: slice(*starts[k:][:2].tolist()) for k, name in enumerate(_core.MUJOCO_FIELDS)}
         self.records = np.zeros((count, starts[-1]))
+        self.inputs = inputs.views(mujoco, model, self.records)
+        begin, end = inputs.span(mujoco, model)
         dot, einsum = fused()
         numbers = {"fingerprint": number, "state_signature": self.signature, "state_size": self.state_size}
+        numbers |= {"input_at": begin, "num_input": end - begin}
         numbers |= {"row_size": self._row_size, "num_trees": trees, "fused_dot": dot, "fused_einsum": einsum}
         self.source = _core.MujocoSource(
             self.records,
@@ -331,6 +335,13 @@ class Lanes:
         """A copy of the lanes' qpos, qvel or ctrl: float64 (lanes, size)."""
         return self.records[:, self._places[name]].copy()
 
+    def put_input(self, name: str, lanes: NDArray[np.int64], rows: NDArray[np.float64]) -> None:
+        """Sets one of `inputs` of lanes, and what they show of it. rows: one per lane."""
+        self.inputs[name][lanes] = rows + 0.0  # not -0, which MuJoCo would add in another way than 0
+        if name in self.fields:
+            start = 2 * self._row_size + sum(self.sizes[: self.fields.index(name)])
+            self.records[lanes, start : start + rows[0].size] = self.inputs[name][lanes].reshape(len(lanes), -1)
+
     def data(self, lane: int, stepped: bool, target: Any = None) -> Any:
         """An mjData with the lane's state and results (see be_mujoco_remake): a new one, or `target` if it can be used.
 
@@ -340,6 +351,8 @@ class Lanes:
         model = self.source.model(lane)
         if self._sleeps:  # the lane has an mjData of its own
             target = copy.copy(self.slots[lane])
+            for name, values in self.inputs.items():
+                getattr(target, name)[:] = values[lane]
             if stepped:
                 mujoco.mj_rnePostConstraint(model, target)
             return target

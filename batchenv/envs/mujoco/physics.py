@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from batchenv import _core
 from batchenv._core import PhysicsPair, PhysicsSolver
-from batchenv.envs.mujoco import arena, constraints, pruning, sensors
+from batchenv.envs.mujoco import arena, constraints, inputs, pruning, sensors
 from batchenv.envs.mujoco.features import disabled, pairs, reasons
 
 Lanes = Any  # library.Lanes; that module imports this one
@@ -67,14 +67,6 @@ def _tendons(model: Any) -> dict[str, NDArray[Any]]:
     return {"tendon_dofs": dofs, "tendon_coefs": coefs}
 
 
-def _quats(mujoco: Any, model: Any) -> NDArray[np.float64]:
-    """body_quat; MuJoCo normalises those of mocap bodies in each step."""
-    quats = model.body_quat.copy()
-    for body in np.flatnonzero(model.body_mocapid >= 0):
-        mujoco.mju_normalize4(quats[body])
-    return quats
-
-
 # Numbers on whose signs it depends what is computed, and numbers that MuJoCo takes for 0 if they are very small. All
 # lanes of a group have to agree about them.
 _SIGNS = (*("jnt_stiffness", "dof_damping", "tendon_stiffness", "tendon_damping"), *("opt_density", "opt_viscosity"))
@@ -97,8 +89,7 @@ class Plan:
         floats: all numbers of `_core.PHYSICS_FLOATS`; starts: where each begins.
         model: the model. pairs, numbers: of geoms, and of their <pair>s, as features.pairs() has them for the
             compiler's model. contacts: what constraints.py says of them.
-        deciding, places: what else all lanes of a group have to agree about: {name of a field: array}, and where mocap
-            bodies are: they stay there.
+        deciding: what else all lanes of a group have to agree about: {name of a field: array}.
     """
 
     def __init__(self, mujoco: Any, model: Any, compiled: Plan | None = None):
@@ -139,7 +130,7 @@ class Plan:
             "version": int(version[0]) * 1000 + int(version[1]),
             "always": int(constraints.always(mujoco, model, solver)),
             "asks": int(constraints.asks(mujoco, model)),
-            "body_quat": _quats(mujoco, model),
+            "holds": int(constraints.holds(mujoco, model)),
             "damps": int(not disabled(mujoco, model, "EULERDAMP")),
             "jnt_limited": model.jnt_limited * limits * ~constraints.limited_balls(mujoco, model),
             "tendon_limited": model.tendon_limited * limits,
@@ -178,8 +169,6 @@ class Plan:
             **{name.removeprefix("opt_"): np.sign(field(name)) for name in _SIGNS},
             **{name: field(name) >= constraints.MINVAL for name in _MASSES},
         }
-        mocap = model.body_mocapid >= 0
-        self.places = np.append(model.body_pos[mocap], model.body_quat[mocap])
 
     def unlike(self, compiled: Plan) -> list[str]:
         """Why lanes of this model and of the compiler's cannot be in one group: they do not take the same decisions."""
@@ -188,8 +177,6 @@ class Plan:
             for name, values in self.deciding.items()
             if not np.array_equal(values, compiled.deciding[name])
         ]
-        if not np.array_equal(self.places, compiled.places):
-            why.append("the lane's body_pos or body_quat has a mocap body elsewhere")
         ints = zip(_core.PHYSICS_INTS, self.ints, compiled.ints, strict=True)
         other = {name for name, mine, theirs in ints if not np.array_equal(mine, theirs)}
         names = [field for field, derived in _DERIVED.items() if other.intersection(derived)]
@@ -268,8 +255,8 @@ def together(lanes: Lanes, mujoco: Any, functions: dict[str, int]) -> None:
     plan = Plan(mujoco, lanes.model)
     without_contacts = copy.copy(lanes.model)
     without_contacts.opt.disableflags |= int(mujoco.mjtDisableBit.mjDSBL_CONTACT)
-    at = _state_places(mujoco, lanes)
-    begin, end = (bound([at[name][k] for name in _INPUTS]) for k, bound in enumerate((min, max)))
+    at = inputs.places(mujoco, lanes.model, _core.MUJOCO_STATES)
+    begin, end = inputs.span(mujoco, lanes.model, _FIXED)
     state = np.empty(lanes.state_size)
     mujoco.mj_getState(lanes.model, mujoco.MjData(lanes.model), state, lanes.signature)
     numbers = plan.sizes, plan.ints, plan.starts, plan.floats
@@ -282,19 +269,7 @@ def together(lanes: Lanes, mujoco: Any, functions: dict[str, int]) -> None:
     lanes.plan = plan
 
 
-_INPUTS = ("QFRC_APPLIED", "XFRC_APPLIED", "EQ_ACTIVE", "MOCAP_POS", "MOCAP_QUAT")  # lie together
-
-
-def _state_places(mujoco: Any, lanes: Lanes) -> dict[str, tuple[int, int]]:
-    """{name: (begin, end)} of the parts of MuJoCo's states. They are in the order of their bits."""
-    states = mujoco.mjtState
-    names = [*_core.MUJOCO_STATES, *_INPUTS]
-    bits = {name: int(getattr(states, f"mjSTATE_{name}")) for name in names}
-
-    def size(signature: int) -> int:
-        return int(mujoco.mj_stateSize(lanes.model, signature & lanes.signature)) if signature else 0
-
-    return {name: (size(bit - 1), size(2 * bit - 1)) for name, bit in bits.items()}
+_FIXED = ("eq_active",)  # what lanes of groups have as the model has it
 
 
 def floats_of(lanes: Lanes, mujoco: Any, model: Any) -> tuple[NDArray[np.float64] | None, list[str]]:
@@ -343,13 +318,18 @@ class SelfCheck:
         low[free], high[free] = -1, 1
         beyond = 0.2 * (high - low)  # MuJoCo clips controls that are out of range
         self._low, self._high = low - beyond, high + beyond
-        self.first_speed = _state_places(mujoco, self._lanes)["QVEL"][0]
+        self.first_speed = inputs.places(mujoco, model, ["QVEL"])["QVEL"][0]
         self.states = np.empty((count, self._lanes.state_size))
         for lane, state in enumerate(self.states):
             mujoco.mj_resetData(model, data)
             scale = (0.01, 0.1, 0.5, 2.0)[lane % 4]
             data.qpos[:] += self._rng.uniform(-scale, scale, model.nq)
             data.qvel[:] = self._rng.standard_normal(model.nv) * scale * (1, 5)[lane // 4 % 2]
+            if lane % 4 == 1 and lane >= _TRIAL_LANES // 2:  # so that there are groups with and without such lanes
+                data.qfrc_applied[:] = self._rng.standard_normal(model.nv)
+                data.xfrc_applied[-1] = self._rng.standard_normal(6)
+                data.mocap_pos += self._rng.uniform(-scale, scale, data.mocap_pos.shape)
+                data.mocap_quat += self._rng.uniform(-scale, scale, data.mocap_quat.shape)
             mujoco.mj_getState(model, data, state, self._lanes.signature)
         self._version = mujoco.__version__
 

@@ -11,11 +11,14 @@ from batchenv import _core
 from batchenv._core import PhysicsSenses
 from batchenv.envs.mujoco.features import disabled
 
-_PLACED = ("BODY", "XBODY", "GEOM", "SITE")  # objects whose places groups know
 _FRAMES = tuple(name for name in _core.PHYSICS_SENSORS if name.startswith("FRAME"))
+_STAGES = ("Pos", "Vel", "Acc")
 _SUBTREES = ("SUBTREELINVEL", "SUBTREEANGMOM")
 _LAST_FIELD = 6  # of sensors of contacts, that groups know: the tangent
-_FORCES = ("ACCELEROMETER", "FORCE", "TORQUE", "FRAMELINACC", "FRAMEANGACC")
+_FORCES = ("FORCE", "TORQUE")
+# Not E_KINETIC: mj_energyVel leaves a flag in the mjData that makes the next mj_step show an old energy.
+_LEFT = ("RANGEFINDER", "GEOMDIST", "GEOMNORMAL", "GEOMFROMTO", "INSIDESITE", "CAMPROJECTION", "E_POTENTIAL")
+_ACCELERATIONS = ("ACCELEROMETER", "FRAMELINACC", "FRAMEANGACC")
 
 
 def _names(mujoco: Any, model: Any) -> list[str]:
@@ -25,40 +28,52 @@ def _names(mujoco: Any, model: Any) -> list[str]:
     return [str(mujoco.mjtSensor(int(kind)).name).removeprefix("mjSENS_") for kind in model.sensor_type]
 
 
+def _of_camera(mujoco: Any, model: Any, k: int) -> bool:
+    camera = int(mujoco.mjtObj.mjOBJ_CAMERA)
+    return bool(model.sensor_objtype[k] == camera or (model.sensor_refid[k] >= 0 and model.sensor_reftype[k] == camera))
+
+
+def _left(mujoco: Any, model: Any) -> list[int]:
+    """The sensors that MuJoCo computes lane by lane, from positions and velocities."""
+    cameras = set(_FRAMES) - set(_ACCELERATIONS)
+    names = enumerate(_names(mujoco, model))
+    return [k for k, name in names if name in _LEFT or (name in cameras and _of_camera(mujoco, model, k))]
+
+
 def _unknown(mujoco: Any, model: Any) -> dict[int, str]:
-    """The sensors that groups do not compute: what they are, by their numbers."""
-    known = [int(getattr(mujoco.mjtObj, f"mjOBJ_{name}")) for name in _PLACED]
-    found = {}
+    """The sensors that only mj_step computes: what they are, by their numbers."""
+    found, left = {}, _left(mujoco, model)
     for k, name in enumerate(_names(mujoco, model)):
-        of_frame = name in _FRAMES
+        if k in left:
+            continue
         if name not in _core.PHYSICS_SENSORS:
             found[k] = f"a {name.lower()} sensor"
         elif name == "CONTACT" and model.sensor_intprm[k, 0] >> _LAST_FIELD + 1:
             found[k] = "a contact sensor that shows velocities"
-        elif of_frame and model.sensor_objtype[k] not in known:
+        elif name in _FRAMES and _of_camera(mujoco, model, k):
             found[k] = f"a {name.lower()} sensor of a camera"
-        elif of_frame and model.sensor_refid[k] >= 0 and model.sensor_reftype[k] not in known:
-            found[k] = f"a {name.lower()} sensor that a camera sees"
     return found
 
 
 def unknown(mujoco: Any, model: Any) -> list[str]:
-    """What the sensors are that groups do not compute, as "a rangefinder sensor"."""
+    """What the sensors are that only mj_step computes, as "a jointlimitfrc sensor"."""
     return sorted(set(_unknown(mujoco, model).values()))
 
 
 def numbers(mujoco: Any, model: Any, pairs: NDArray[np.int32]) -> dict[str, Any]:
     """What csrc/engines/physics/physics.h says of a model's sensors. pairs: of geoms that may touch."""
-    names, missing = _names(mujoco, model), _unknown(mujoco, model)
+    names, missing, left = _names(mujoco, model), _unknown(mujoco, model), _left(mujoco, model)
     places = {name: place for place, name in enumerate(_core.PHYSICS_SENSORS)}
     kinds: NDArray[np.int32] = np.array(
-        [-1 if k in missing else places[name] for k, name in enumerate(names)], np.int32
+        [-1 if k in missing else -2 if k in left else places[name] for k, name in enumerate(names)], np.int32
     )
     of_velocity = model.sensor_needstage == int(mujoco.mjtStage.mjSTAGE_VEL)
-    senses = PhysicsSenses(0)
+    senses = PhysicsSenses.OTHERS if left else PhysicsSenses(0)
     touch, contact = (np.flatnonzero(kinds == places[name]) for name in ("TOUCH", "CONTACT"))
     if len(touch) or len(contact):
         senses |= PhysicsSenses.CONTACTS
+    if len(contact):
+        senses |= PhysicsSenses.PAIRS
     if (model.sensor_objtype[contact] == int(mujoco.mjtObj.mjOBJ_SITE)).any():
         senses |= PhysicsSenses.CALLER
     shown = [_shown(mujoco, model, k, pairs) for k in contact]
@@ -66,6 +81,8 @@ def numbers(mujoco: Any, model: Any, pairs: NDArray[np.int32]) -> dict[str, Any]
         senses |= PhysicsSenses.SUBTREES
     if any(name in _FORCES for name in names):
         senses |= PhysicsSenses.FORCES
+    if any(name in _ACCELERATIONS for name in names):
+        senses |= PhysicsSenses.ACCELERATIONS
     return {
         **{"nsensor": len(names), "sensor_kind": kinds, "senses": int(senses)},
         **{"contact_shown": shown, "sensor_spec": model.sensor_intprm[:, 0]},
@@ -74,12 +91,19 @@ def numbers(mujoco: Any, model: Any, pairs: NDArray[np.int32]) -> dict[str, Any]
 
 
 def idle(mujoco: Any, model: Any) -> list[str]:
-    """MuJoCo's functions for sensors that compute none of contacts, or of touch."""
-    stages = mujoco.mjtStage
-    functions = {"mj_sensorPos": int(stages.mjSTAGE_POS), "mj_sensorAcc": int(stages.mjSTAGE_ACC)}
-    names = _names(mujoco, model)
-    needed = {int(model.sensor_needstage[k]) for k, name in enumerate(names) if name in ("TOUCH", "CONTACT")}
-    return [name for name, stage in functions.items() if stage not in needed]
+    """MuJoCo's functions for sensors, without those that compute some of contacts, of touch, or of `_left`."""
+    names, left = _names(mujoco, model), _left(mujoco, model)
+    asked = [k for k, name in enumerate(names) if name in ("TOUCH", "CONTACT") or k in left]
+    stages = {int(model.sensor_needstage[k]) for k in asked}
+    busy = {
+        **{
+            f"mj_sensor{stage}": int(getattr(mujoco.mjtStage, f"mjSTAGE_{stage.upper()}")) in stages
+            for stage in _STAGES
+        },
+        "mj_camlight": any(_of_camera(mujoco, model, k) for k in left),
+        "mj_energyPos": "E_POTENTIAL" in names,
+    }
+    return [name for name, needed in busy.items() if not needed]
 
 
 def _shown(mujoco: Any, model: Any, k: np.integer[Any], pairs: NDArray[np.int32]) -> NDArray[np.int32]:

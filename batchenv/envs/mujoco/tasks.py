@@ -16,7 +16,7 @@ from batchenv.arguments.messages import unknown_key
 from batchenv.arguments.numbers import integer
 from batchenv.backend.translator import Translator
 from batchenv.envs.mujoco import fields as model_fields
-from batchenv.envs.mujoco import library
+from batchenv.envs.mujoco import inputs, library
 
 # Fields of a lane's model, {name: value}: as they were when MuJoCo last computed others from them, and those set since.
 Changes = tuple[dict[str, NDArray[np.float64]], dict[str, NDArray[np.float64]]]
@@ -207,6 +207,15 @@ class Task(Translator):
                     rows[name][lanes] = [changes[lane][part][name] for lane in lanes]
                 if names:
                     self.set_fields(np.array(lanes), rows)
+
+    def inputs(self) -> dict[str, NDArray[np.float64]]:
+        return self.lanes.inputs
+
+    def put_inputs(self, lanes: NDArray[np.int64], values: dict[str, NDArray[Any]]) -> None:
+        for name, rows in values.items():
+            inputs.check(name, rows, lanes)
+        for name, rows in values.items():
+            self.lanes.put_input(name, lanes, rows)
 
     def render_modes(self, env_id: str) -> list[str]:
         return ["human", "rgb_array", "depth_array", "rgbd_tuple"]

@@ -4,18 +4,21 @@
 
 #include "engines/mujoco/inside.h"
 
-const char *const be_mujoco_state_names[] = {"TIME", "QPOS", "QVEL", "WARMSTART", "CTRL"};
+const char *const be_mujoco_state_names[] = {"TIME",         "QPOS",         "QVEL",      "WARMSTART", "CTRL",
+                                             "QFRC_APPLIED", "XFRC_APPLIED", "MOCAP_POS", "MOCAP_QUAT"};
 const char *const be_mujoco_place_names[] = {
-    "ncon",        "efc_J",      "efc_D",   "efc_R",        "efc_aref",    "efc_type",   "efc_id",
-    "tree_island", "efc_island", "contact", "contact size", "contact dim", "contact mu", "contact friction"};
+    "ncon",        "efc_J",         "efc_D",       "efc_R",        "efc_aref",    "efc_type",   "efc_id",
+    "tree_island", "efc_island",    "contact",     "contact size", "contact dim", "contact mu", "contact friction",
+    "contact pos", "contact frame", "contact geom"};
 const char *const be_mujoco_stage_names[] = {"mj_tendon",        "mj_collision",         "mj_makeConstraint",
                                              "mj_island",        "mj_projectConstraint", "mj_referenceConstraint",
-                                             "mj_fwdConstraint", "mj_sensorPos",         "mj_sensorAcc"};
+                                             "mj_fwdConstraint", "mj_sensorPos",         "mj_sensorAcc",
+                                             "mj_sensorVel",     "mj_camlight",          "mj_energyPos"};
 
 const char *const be_mujoco_alone_texts[] = {
     [MJ_ALONE_SINGLE] = "because no other lane was at hand",
     [MJ_ALONE_MODEL] = "because of the model that the lane had",
-    [MJ_ALONE_INPUT] = "because forces, mocap bodies or equalities had been set",
+    [MJ_ALONE_INPUT] = "because equalities had been switched on or off",
     [MJ_ALONE_CALLBACK] = "because a callback of MuJoCo's was set",
     [MJ_ALONE_FAILED] = "because of numbers at which MuJoCo may warn",
 };
@@ -29,7 +32,8 @@ typedef struct task {
     be_mujoco_lane *lanes[BE_PHYSICS_LANES];
     int count;
     int64_t steps;
-    int forces, body_forces, sensors; /* see be_physics_job */
+    int forces, body_forces, accelerations, sensors, pushed; /* see be_physics_job */
+    int shows_pushes;                                        /* 1: somebody reads what is applied */
     be_mujoco_guard *guard;
     int lent; /* 1: the slot's mjData holds what it needs besides what LEND copies */
 } task;
@@ -48,20 +52,31 @@ static void lend(const task *t, const be_physics_group *group, int lane, const i
         lend(t, group, lane, arrays_, sizeof arrays_ / sizeof *arrays_);                                               \
     } while (0)
 
+/* To be called before a lane lends the mjData its arrays: makes it sound. */
+static void begin_lending(task *t) {
+    const be_mujoco_source *source = t->source;
+    const be_mujoco_lane *first = t->lanes[0];
+    if (!t->lent) source->mj_set_state(first->model, t->slot->data, first->state, source->state_signature);
+    t->lent = 1;
+}
+
+static void lend_places(const task *t, const be_physics_group *group, int lane) {
+    LEND(t, group, lane, BE_ARRAY_xpos, BE_ARRAY_xquat, BE_ARRAY_xmat, BE_ARRAY_xipos, BE_ARRAY_ximat,
+         BE_ARRAY_geom_xpos, BE_ARRAY_geom_xmat, BE_ARRAY_site_xpos, BE_ARRAY_site_xmat, BE_ARRAY_cvel);
+}
+
 /* Has MuJoCo find what constrains a lane. */
 static void find(task *t, be_physics_group *group, int lane, int wants) {
     const be_mujoco_source *source = t->source;
     const be_mujoco_together *together = &source->together;
     const void *model = t->lanes[lane]->model;
     void *data = t->slot->data;
-    if (!t->lent) source->mj_set_state(t->lanes[0]->model, data, t->lanes[0]->state, source->state_signature);
-    t->lent = 1;
+    begin_lending(t);
     LEND(t, group, lane, BE_ARRAY_qpos, BE_ARRAY_qvel, BE_ARRAY_cdof, BE_ARRAY_subtree_com, BE_ARRAY_M, BE_ARRAY_qLD,
          BE_ARRAY_qLDiagInv, BE_ARRAY_qfrc_smooth, BE_ARRAY_qacc_smooth, BE_ARRAY_qacc_warmstart);
     if (wants & BE_WANTS_CONTACTS) {
-        LEND(t, group, lane, BE_ARRAY_xpos, BE_ARRAY_xquat, BE_ARRAY_xmat, BE_ARRAY_xipos, BE_ARRAY_ximat,
-             BE_ARRAY_geom_xpos, BE_ARRAY_geom_xmat, BE_ARRAY_site_xpos, BE_ARRAY_site_xmat, BE_ARRAY_cvel,
-             BE_ARRAY_cdof_dot);
+        lend_places(t, group, lane);
+        LEND(t, group, lane, BE_ARRAY_cdof_dot);
     }
     if (together->model.ntendon) together->stage[MJ_STAGE_TENDON](model, data);
     together->stage[MJ_STAGE_COLLISION](wants & BE_WANTS_CONTACTS ? model : together->without_contacts, data);
@@ -100,7 +115,10 @@ static int make_rows(void *context, be_physics_group *group, int lane, int wants
                               .contact_size = place[MJ_CONTACT_SIZE],
                               .dim_at = place[MJ_CONTACT_DIM],
                               .mu_at = place[MJ_CONTACT_MU],
-                              .friction_at = place[MJ_CONTACT_FRICTION]};
+                              .friction_at = place[MJ_CONTACT_FRICTION],
+                              .pos_at = place[MJ_CONTACT_POS],
+                              .frame_at = place[MJ_CONTACT_FRAME],
+                              .geom_at = place[MJ_CONTACT_GEOM]};
 #undef POINTER
     return 1;
 }
@@ -121,16 +139,37 @@ static int constrain(void *context, be_physics_group *group, int lane, int wants
     together->isa->write(group, BE_ARRAY_qacc, lane, t->slot->mirror[BE_ARRAY_qacc]);
     together->isa->write(group, BE_ARRAY_qfrc_constraint, lane, t->slot->mirror[BE_ARRAY_qfrc_constraint]);
     if (wants & BE_WANTS_FORCES) {
+        if (t->pushed) LEND(t, group, lane, BE_ARRAY_xfrc_applied);
         source->mj_rne_post_constraint(model, data);
         together->isa->write(group, BE_ARRAY_cfrc_ext, lane, t->slot->mirror[BE_ARRAY_cfrc_ext]);
     }
     if (wants & BE_WANTS_SENSORS) { /* those of contacts are right, the others are not */
-        for (int k = MJ_STAGE_SENSE; k < MJ_STAGES; k++) {
+        for (int k = MJ_STAGE_SENSE; k <= MJ_STAGE_SENSE_FORCES; k++) {
             if (together->stage[k]) together->stage[k](model, data);
         }
         together->isa->write(group, BE_ARRAY_sensordata, lane, t->slot->mirror[BE_ARRAY_sensordata]);
     }
     return 1;
+}
+
+/* See be_physics_sense. */
+static const double *sense(void *context, be_physics_group *group, int lane) {
+    task *t = context;
+    const be_mujoco_together *together = &t->source->together;
+    const void *model = t->lanes[lane]->model;
+    void *data = t->slot->data;
+    if (be_setjmp(t->guard->jump)) {
+        t->source->mj_reset_data(model, data);
+        return NULL;
+    }
+    begin_lending(t);
+    LEND(t, group, lane, BE_ARRAY_qpos, BE_ARRAY_qvel, BE_ARRAY_subtree_com, BE_ARRAY_M, BE_ARRAY_ten_length);
+    lend_places(t, group, lane);
+    static const int stages[] = {MJ_STAGE_CAMERAS, MJ_STAGE_POTENTIAL, MJ_STAGE_SENSE, MJ_STAGE_SENSE_VELOCITIES};
+    for (size_t k = 0; k < sizeof stages / sizeof *stages; k++) {
+        if (together->stage[stages[k]]) together->stage[stages[k]](model, data);
+    }
+    return t->slot->mirror[BE_ARRAY_sensordata];
 }
 
 /* ---- a group -------------------------------------------------------------------------------------------- */
@@ -164,6 +203,14 @@ static void begin_lane(const task *t, int lane, const float *action) {
     together->isa->write(group, BE_ARRAY_qpos, lane, state + together->state_at[MJ_STATE_QPOS]);
     together->isa->write(group, BE_ARRAY_qvel, lane, state + together->state_at[MJ_STATE_QVEL]);
     together->isa->write(group, BE_ARRAY_qacc_warmstart, lane, state + together->state_at[MJ_STATE_WARMSTART]);
+    if (together->model.nmocap) {
+        together->isa->write(group, BE_ARRAY_mocap_pos, lane, state + together->state_at[MJ_STATE_MOCAP_POS]);
+        together->isa->write(group, BE_ARRAY_mocap_quat, lane, state + together->state_at[MJ_STATE_MOCAP_QUAT]);
+    }
+    if (t->pushed) {
+        together->isa->write(group, BE_ARRAY_qfrc_applied, lane, state + together->state_at[MJ_STATE_QFRC_APPLIED]);
+        together->isa->write(group, BE_ARRAY_xfrc_applied, lane, state + together->state_at[MJ_STATE_XFRC_APPLIED]);
+    }
     memcpy(before, state, (size_t)source->row_size * sizeof *state);
 }
 
@@ -193,23 +240,34 @@ static int wants(const be_mujoco_source *source, int array) {
     }
     return 0;
 }
-static int wants_body_forces(const be_mujoco_source *source) {
-    return wants(source, BE_ARRAY_cacc) || wants(source, BE_ARRAY_cfrc_int);
-}
 static int wants_forces(const be_mujoco_source *source) {
-    return wants(source, BE_ARRAY_cfrc_ext) || wants_body_forces(source);
+    return wants(source, BE_ARRAY_cfrc_ext) || wants(source, BE_ARRAY_cfrc_int);
 }
 static int wants_sensors(const be_mujoco_source *source) {
     return wants(source, BE_ARRAY_sensordata) || wants(source, BE_ARRAY_subtree_linvel) ||
            wants(source, BE_ARRAY_subtree_angmom);
 }
 
+/* Whether forces are applied to lanes of a group. */
+static int has_pushes(const task *t) {
+    const be_mujoco_source *source = t->source;
+    const int64_t count = source->num_qvel + 6 * source->num_body;
+    int found = 0;
+    for (int lane = 0; lane < t->count; lane++) {
+        const double *forces = t->lanes[lane]->state + source->together.state_at[MJ_STATE_QFRC_APPLIED];
+        for (int64_t i = 0; i < count; i++) found |= forces[i] != 0;
+    }
+    return found;
+}
+
 static task task_of(const be_mujoco_source *source, int64_t steps) {
     return (task){.source = source,
                   .steps = steps,
                   .forces = wants_forces(source),
-                  .body_forces = wants_body_forces(source),
-                  .sensors = wants_sensors(source)};
+                  .body_forces = wants(source, BE_ARRAY_cfrc_int),
+                  .accelerations = wants(source, BE_ARRAY_cacc),
+                  .sensors = wants_sensors(source),
+                  .shows_pushes = wants(source, BE_ARRAY_qfrc_applied) || wants(source, BE_ARRAY_xfrc_applied)};
 }
 
 static void step_group(task *t, const float *const *actions) {
@@ -220,6 +278,7 @@ static void step_group(task *t, const float *const *actions) {
     be_mujoco_guard guard;
     t->guard = &guard;
     t->lent = 0;
+    t->pushed = t->shows_pushes || has_pushes(t);
     be_mujoco_enter(source, &guard);
     const int sound = be_setjmp(guard.jump) == 0;
     if (sound) {
@@ -228,10 +287,13 @@ static void step_group(task *t, const float *const *actions) {
                               .steps = t->steps,
                               .forces = t->forces,
                               .body_forces = t->body_forces,
+                              .accelerations = t->accelerations,
                               .sensors = t->sensors,
+                              .pushed = t->pushed,
                               .ray = source->together.ray,
                               .constrain = constrain,
                               .make_rows = make_rows,
+                              .sense = sense,
                               .context = t,
                               .before_last = before_last};
         for (int lane = 0; lane < t->count; lane++) {
@@ -259,9 +321,9 @@ static void step_group(task *t, const float *const *actions) {
 /* Whether the lane can be stepped with others. If not, notes why. */
 static int fits(const be_mujoco_source *source, be_mujoco_lane *lane) {
     const be_mujoco_together *together = &source->together;
-    const size_t bytes = (size_t)together->num_input * sizeof(double);
+    const size_t bytes = (size_t)together->num_fixed * sizeof(double);
     lane->why = lane->floats == NULL                                                    ? MJ_ALONE_MODEL
-                : memcmp(lane->state + together->input_at, together->input, bytes) != 0 ? MJ_ALONE_INPUT
+                : memcmp(lane->state + together->fixed_at, together->fixed, bytes) != 0 ? MJ_ALONE_INPUT
                                                                                         : MJ_ALONE_SINGLE;
     return lane->why == MJ_ALONE_SINGLE && !lane->ready;
 }
@@ -316,7 +378,8 @@ static int step_one(const be_mujoco_source *source, int64_t lane, const float *a
     be_mujoco_guard guard;
     be_mujoco_enter(source, &guard);
     const int failed = be_setjmp(guard.jump) != 0;
-    if (!failed) be_mujoco_call_step(source, handles, slot, steps, wants_forces(source));
+    if (!failed)
+        be_mujoco_call_step(source, handles, slot, steps, wants_forces(source) || wants(source, BE_ARRAY_cacc));
     be_mujoco_leave(source);
     const int unstable = be_mujoco_take_unstable(source, slot) >= 0;
     be_mujoco_give_back(source, slot);

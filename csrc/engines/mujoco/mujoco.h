@@ -74,7 +74,7 @@ extern const char *const be_mujoco_flag_names[MJ_FLAGS];
 enum {
     MJ_ALONE_SINGLE,   /* no other lane was at hand */
     MJ_ALONE_MODEL,    /* because of its model */
-    MJ_ALONE_INPUT,    /* forces, mocap bodies or equalities have been changed */
+    MJ_ALONE_INPUT,    /* equalities have been switched on or off */
     MJ_ALONE_CALLBACK, /* a callback of the user's is set */
     MJ_ALONE_FAILED,   /* the group gave up: numbers of which MuJoCo may warn, or an error of MuJoCo */
     MJ_ALONE_CAUSES
@@ -120,7 +120,18 @@ enum { MJ_CALLBACKS = 7 };
 extern const char *const be_mujoco_callback_names[MJ_CALLBACKS];
 
 /* How lanes are stepped together. */
-enum { MJ_STATE_TIME, MJ_STATE_QPOS, MJ_STATE_QVEL, MJ_STATE_WARMSTART, MJ_STATE_CTRL, MJ_STATES };
+enum {
+    MJ_STATE_TIME,
+    MJ_STATE_QPOS,
+    MJ_STATE_QVEL,
+    MJ_STATE_WARMSTART,
+    MJ_STATE_CTRL,
+    MJ_STATE_QFRC_APPLIED, /* and XFRC_APPLIED follow each other */
+    MJ_STATE_XFRC_APPLIED,
+    MJ_STATE_MOCAP_POS,
+    MJ_STATE_MOCAP_QUAT,
+    MJ_STATES
+};
 enum {
     MJ_STAGE_TENDON,
     MJ_STAGE_COLLISION,
@@ -129,8 +140,11 @@ enum {
     MJ_STAGE_PROJECT,
     MJ_STAGE_REFERENCE,
     MJ_STAGE_SOLVE,
-    MJ_STAGE_SENSE, /* this one and the last one are NULL where there are no such sensors of contacts */
+    MJ_STAGE_SENSE, /* this one and the next two are NULL where only groups compute such sensors */
     MJ_STAGE_SENSE_FORCES,
+    MJ_STAGE_SENSE_VELOCITIES,
+    MJ_STAGE_CAMERAS,
+    MJ_STAGE_POTENTIAL,
     MJ_STAGES
 };
 /* What a stage leaves in an mjData and where, in bytes from its beginning: numbers of rows (ncon, ne, nf, nl and nefc
@@ -150,6 +164,9 @@ enum {
     MJ_CONTACT_DIM,
     MJ_CONTACT_MU,
     MJ_CONTACT_FRICTION,
+    MJ_CONTACT_POS,
+    MJ_CONTACT_FRAME,
+    MJ_CONTACT_GEOM,
     MJ_PLACES
 };
 extern const char *const be_mujoco_place_names[MJ_PLACES];
@@ -163,8 +180,8 @@ typedef struct be_mujoco_together {
     be_physics_ray *ray;
     int64_t state_at[MJ_STATES]; /* where the state's parts are in be_mujoco_lane.state */
     int64_t place[MJ_PLACES];    /* 0: not known; then the model never `asks` */
-    int64_t input_at, num_input; /* what users may change in a state besides controls: forces, mocap bodies ... */
-    const double *input;         /* what it must be */
+    int64_t fixed_at, num_fixed; /* what users may change in a state, but not where it is in a group */
+    const double *fixed;         /* what it must be */
     const int64_t *array_of;     /* for each array: its number in BE_PHYSICS_ARRAYS, or -1 */
 } be_mujoco_together;
 
@@ -211,15 +228,17 @@ typedef struct be_mujoco_source {
     int fused_dot;                                  /* 1 if NumPy's dot of a few numbers uses fused multiply-adds */
     int fused_einsum;                               /* the same for einsum */
     int64_t state_size;                             /* of the integration state, in doubles */
-    int64_t num_trees;                              /* trees that may sleep; 0: none ever does */
-    int64_t kept_bytes[MJ_KEPT];                    /* 0: the model does not have the array */
-    int64_t row_size;                               /* of be_mujoco_lane.state, in doubles */
-    int64_t num_arrays;                             /* MJ_ARRAYS or more */
-    const int64_t *sizes;                           /* num_arrays sizes; 0: nobody reads the array */
-    const uint8_t *copied; /* num_arrays flags; 1: copied from the mjData to the lane after each step */
-    be_mujoco_lane *lanes; /* num_lanes */
-    int64_t record_size;   /* of a lane, in doubles: both states and all arrays, which follow be_mujoco_lane.state */
-    int64_t num_slots;     /* if as many as lanes, lane i has slot i for itself */
+    /* Where that has what users may set at any time: forces, equalities, mocap bodies. */
+    int64_t input_at, num_input;
+    int64_t num_trees;           /* trees that may sleep; 0: none ever does */
+    int64_t kept_bytes[MJ_KEPT]; /* 0: the model does not have the array */
+    int64_t row_size;            /* of be_mujoco_lane.state, in doubles */
+    int64_t num_arrays;          /* MJ_ARRAYS or more */
+    const int64_t *sizes;        /* num_arrays sizes; 0: nobody reads the array */
+    const uint8_t *copied;       /* num_arrays flags; 1: copied from the mjData to the lane after each step */
+    be_mujoco_lane *lanes;       /* num_lanes */
+    int64_t record_size; /* of a lane, in doubles: both states and all arrays, which follow be_mujoco_lane.state */
+    int64_t num_slots;   /* if as many as lanes, lane i has slot i for itself */
     be_mujoco_slot *slots;
     be_mujoco_together together;
 } be_mujoco_source;

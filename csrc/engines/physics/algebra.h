@@ -171,6 +171,9 @@ BE_INLINE void be_cross_force(be_vd *to, const be_vd *e, const be_vd *f) {
     to[4] = e[2] * f[3] - e[0] * f[5];
     to[5] = -e[1] * f[3] + e[0] * f[4];
 }
+BE_INLINE be_vl be_not_zero6(const be_vd *v) {
+    return (v[0] != 0) | (v[1] != 0) | (v[2] != 0) | (v[3] != 0) | (v[4] != 0) | (v[5] != 0);
+}
 BE_INLINE be_vd be_dot6(const be_vd *a, const be_vd *b) {
     return ((a[0] * b[0] + a[2] * b[2]) + (a[1] * b[1] + a[3] * b[3])) + (a[4] * b[4] + a[5] * b[5]);
 }
@@ -181,6 +184,17 @@ BE_INLINE void be_mul_inert_vec(be_vd *to, const be_vd *i, const be_vd *v) {
     to[3] = i[8] * v[1] - i[7] * v[2] + i[9] * v[3];
     to[4] = i[6] * v[2] - i[8] * v[0] + i[9] * v[4];
     to[5] = i[7] * v[0] - i[6] * v[1] + i[9] * v[5];
+}
+/* mj_applyFT: adds what a force and a torque, which act `offset` away from the tree's centre of mass, do along a degree
+ * of freedom. */
+BE_INLINE be_vd be_pushed(be_vd sum, const be_vd *dof, const be_vd *offset, const be_vd *force, const be_vd *torque) {
+    be_vd swing[3], by_force = be_set1(0), by_torque = by_force;
+    be_cross(swing, dof, offset);
+    for (int k = 0; k < 3; k++) {
+        by_force += (dof[3 + k] + swing[k]) * force[k];
+        by_torque += dof[k] * torque[k];
+    }
+    return sum + by_force + by_torque;
 }
 /* mju_mulDofVec: the motion that n degrees of freedom make together. */
 BE_INLINE void be_mul_dof_vec(be_vd *to, const be_vd *dofs, const be_vd *v, int n) {

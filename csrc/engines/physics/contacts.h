@@ -1,4 +1,4 @@
-/* The contacts that were found here. */
+/* The forces of contacts. */
 #ifndef BE_PHYSICS_CONTACTS_H
 #define BE_PHYSICS_CONTACTS_H
 
@@ -25,6 +25,22 @@ BE_INLINE void be_contact_force(be_vd *along, const be_physics_group *g, const i
     for (int i = 0; i < count; i++) along[0] += pyramid[i];
     for (int i = 0; i < dim - 1; i++) {
         along[1 + i] = (pyramid[2 * i] - pyramid[2 * i + 1]) * BE_K(pair_friction, 5 * pair + i);
+    }
+}
+
+/* The same of a contact whose rows the caller has made, in one lane. */
+BE_INLINE void be_foreign_force(be_vd *along, const be_physics_group *g, int lane, const be_foreign *contact) {
+    const int dim = contact->dim, cone = *g->m->opt_cone || dim == 1, count = cone ? dim : 2 * (dim - 1);
+    const double *rows = (const double *)&g->efc_force[contact->place] + lane;
+    be_zero(along, 6);
+    for (int i = 0; i < count; i++) {
+        const be_vd row = be_set1(rows[i * BE_VL]);
+        if (cone) {
+            along[i] = row;
+            continue;
+        }
+        along[0] += row;
+        if (i % 2) along[1 + i / 2] = (be_set1(rows[(i - 1) * BE_VL]) - row) * contact->friction[i / 2];
     }
 }
 

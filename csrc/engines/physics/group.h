@@ -55,6 +55,14 @@ typedef struct be_physics_touching {
     int pair, candidate;
 } be_physics_touching;
 
+/* A contact whose rows the caller has made. */
+typedef struct be_foreign {
+    double pos[3], frame[9], friction[5];
+    int place, dim, geoms[2]; /* place: of its first row */
+} be_foreign;
+enum { BE_MOST_FOREIGN = 64 }; /* of a lane, where forces of contacts are wanted */
+static inline int be_physics_has_foreign(const be_physics_model *m) { return *m->asks && m->num_rows > 0; }
+
 #define BE_PHYSICS_VECTOR(name, count) be_vd *name;
 struct be_physics_group {
     const be_physics_model *m;
@@ -64,9 +72,11 @@ struct be_physics_group {
     be_vd *wide_columns;
     int wide; /* 1: read `columns` */
     be_physics_job *job;
-    be_vl nefc;       /* rows of constraints of each lane */
-    be_vl next;       /* the first place that a next row of each lane may have: lanes with cones leave out some */
-    int num_places;   /* for rows, so far */
+    be_vl nefc;          /* rows of constraints of each lane */
+    be_vl next;          /* the first place that a next row of each lane may have: lanes with cones leave out some */
+    int num_places;      /* for rows, so far */
+    be_foreign *foreign; /* BE_MOST_FOREIGN of each lane, of which it has num_foreign */
+    int num_foreign[BE_PHYSICS_LANES];
     int *row_dim;     /* by place: 1, or how many rows belong to the cone that begins there */
     int num_touching; /* candidates of contacts that some lane has: */
     be_physics_touching *touching;
@@ -75,6 +85,7 @@ struct be_physics_group {
     int forces;       /* 1: cfrc_ext is wanted of this evaluation */
     int senses;       /* BE_SENSES_...: what its sensors need; 0 if they are not read */
     unsigned touched; /* bits of lanes whose contacts were found here, and constraints solved */
+    unsigned noted;   /* bits of lanes whose contacts are in `foreign`, and constraints solved */
     unsigned asked;   /* bits of lanes for which the caller has answered BE_WANTS_SENSORS */
     be_vd time;
     union {
@@ -98,7 +109,8 @@ struct be_physics_group {
     X(actuation)    /* mj_transmission, mj_fwdActuation */                                                             \
     X(acceleration) /* mj_fwdAcceleration */                                                                           \
     X(implicit)     /* mj_implicitSkip */                                                                              \
-    X(body_forces)  /* mj_rnePostConstraint, after cfrc_ext */                                                         \
+    X(body_motion)  /* mj_rnePostConstraint, of cacc */                                                                \
+    X(body_forces)  /* mj_rnePostConstraint, of cacc and cfrc_int */                                                   \
     X(subtree_vel)  /* mj_subtreeVel */                                                                                \
     X(touch)        /* mj_sensorAcc, of contacts */                                                                    \
     X(sensors)      /* mj_sensorPos, mj_sensorVel, mj_sensorAcc */                                                     \
@@ -136,9 +148,17 @@ void be_physics_newton(be_physics_group *g, unsigned lanes);
 #define be_physics_pgs BE_ISA_NAME(be_physics_pgs)
 void be_physics_pgs(be_physics_group *g, unsigned lanes);
 
+/* Makes cfrc_ext the forces that are applied to bodies (mj_rnePostConstraint). */
+#define be_physics_begin_forces BE_ISA_NAME(be_physics_begin_forces)
+void be_physics_begin_forces(be_physics_group *g);
+
 /* Adds the forces of contacts to cfrc_ext of some lanes (mj_rnePostConstraint). */
 #define be_physics_post_constraint BE_ISA_NAME(be_physics_post_constraint)
 void be_physics_post_constraint(be_physics_group *g, unsigned lanes);
+
+/* The same of lanes whose rows the caller has made. */
+#define be_physics_post_foreign BE_ISA_NAME(be_physics_post_foreign)
+void be_physics_post_foreign(be_physics_group *g, unsigned lanes);
 
 /* Fills in qacc and qfrc_constraint: the accelerations without constraints and, for lanes that have some, what the
  * caller answers. */

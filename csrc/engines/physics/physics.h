@@ -31,6 +31,7 @@
     X(nsite)                                                                                                           \
     X(ntendon)                                                                                                         \
     X(nC)                                                                                                              \
+    X(nmocap)                                                                                                          \
     X(nsensor)                                                                                                         \
     X(nsensordata)                                                                                                     \
     X(num_trees)                                                                                                       \
@@ -45,9 +46,10 @@
  *   damps       1: Euler's damping is implicit
  *   always      1: each lane has constraints that are not made here at any time
  *   asks        1: the caller may be asked for rows of constraints
+ *   holds       1: some equality holds bodies: its forces are in cfrc_ext
  *   solves      be_physics_solves: which solver there is here, for lanes whose constraints are all of known kinds
  *   senses      what sensors need besides the results of a step: BE_SENSES_...
- *   sensor_kind BE_SENSOR_..., or -1: unknown here
+ *   sensor_kind BE_SENSOR_..., or -1: unknown here, or -2: the caller's, see be_physics_sense
  *   sensor_spec, sensor_reduce   MuJoCo's sensor_intprm of sensors of contacts
  *   contact_shown   for each BE_SENSOR_CONTACT and each pair: 1, if the sensor shows the pair's contacts, -1, if it
  *               also turns their normal around, or 0
@@ -69,6 +71,7 @@
     X(body_dofnum)                                                                                                     \
     X(body_dofadr)                                                                                                     \
     X(body_sameframe)                                                                                                  \
+    X(body_mocapid)                                                                                                    \
     X(jnt_type)                                                                                                        \
     X(jnt_qposadr)                                                                                                     \
     X(jnt_dofadr)                                                                                                      \
@@ -115,6 +118,7 @@
     X(damps)                                                                                                           \
     X(always)                                                                                                          \
     X(asks)                                                                                                            \
+    X(holds)                                                                                                           \
     X(solves)                                                                                                          \
     X(senses)                                                                                                          \
     X(contact_shown)                                                                                                   \
@@ -209,7 +213,8 @@ enum { /* MuJoCo's numbers for jnt_type, sameframe and so on, which its files of
        BE_EULER = 0,
        BE_RK4 = 1,
        BE_IMPLICITFAST = 3,
-       BE_ROW_OF_CONE = 7, /* of efc_type */
+       BE_ROW_OF_CONTACT = 5, /* of efc_type: this or more */
+       BE_ROW_OF_CONE = 7,
        BE_PLANE = 0,
        BE_CAPSULE = 3,
        BE_AT_TENDON = 3,    /* of actuator_trntype */
@@ -298,10 +303,13 @@ static inline int be_physics_candidates(int kind) {
 enum { BE_PHYSICS_SENSORS(BE_PHYSICS_SENSOR_ENUM) BE_PHYSICS_NUM_SENSORS };
 extern const char *const be_physics_sensor_names[BE_PHYSICS_NUM_SENSORS];
 enum {
-    BE_SENSES_SUBTREES = 1, /* subtree_linvel, subtree_angmom */
-    BE_SENSES_FORCES = 2,   /* cacc, cfrc_int */
-    BE_SENSES_CONTACTS = 4, /* contacts */
-    BE_SENSES_CALLER = 8,   /* the caller's answer in lanes with contacts: see BE_WANTS_SENSORS */
+    BE_SENSES_SUBTREES = 1,       /* subtree_linvel, subtree_angmom */
+    BE_SENSES_FORCES = 2,         /* cacc, cfrc_int */
+    BE_SENSES_CONTACTS = 4,       /* contacts */
+    BE_SENSES_PAIRS = 8,          /* contacts by the geoms that touch, of which only own pairs are known */
+    BE_SENSES_CALLER = 16,        /* the caller's answer in lanes with contacts: see BE_WANTS_SENSORS */
+    BE_SENSES_ACCELERATIONS = 32, /* cacc alone */
+    BE_SENSES_OTHERS = 64,        /* what the caller computes */
 };
 
 #define BE_PHYSICS_MEMBER(name) name,
@@ -348,6 +356,10 @@ typedef struct be_physics_model {
     X(qvel, m->nv)                                                                                                     \
     X(ctrl, m->nu)                                                                                                     \
     X(qacc_warmstart, m->nv)                                                                                           \
+    X(qfrc_applied, m->nv)                                                                                             \
+    X(xfrc_applied, 6 * m->nbody)                                                                                      \
+    X(mocap_pos, 3 * m->nmocap)                                                                                        \
+    X(mocap_quat, 4 * m->nmocap)                                                                                       \
     X(xpos, 3 * m->nbody)                                                                                              \
     X(xquat, 4 * m->nbody)                                                                                             \
     X(xmat, 9 * m->nbody)                                                                                              \
@@ -431,22 +443,27 @@ typedef struct be_physics_rows {
     const double *J, *D, *R, *aref;
     /* With several trees of joints: MuJoCo's tree_island and efc_island. */
     const int32_t *tree_island, *island;
-    /* With elliptic cones: MuJoCo's efc_type and efc_id and, of each contact, numbers at places in bytes. */
+    /* MuJoCo's efc_type and efc_id and, of each contact, numbers at places in bytes. */
     const int32_t *type, *id;
     const char *contact;
-    int64_t contact_size, dim_at, mu_at, friction_at;
+    int64_t contact_size, dim_at, mu_at, friction_at, pos_at, frame_at, geom_at;
 } be_physics_rows;
 
 /* Has the rows of one lane's constraints made; the group solves them. What `rows` points at is read before the next
  * call. Returns 0 if it cannot: then the lane is left out. */
 typedef int be_physics_make_rows(void *context, be_physics_group *group, int lane, int wants, be_physics_rows *rows);
+/* Has the sensors of one lane computed that depend on positions and velocities only. Returns its sensordata, of which
+ * those of sensor_kind -2 are read before the next call, or NULL if it cannot: then the lane is left out. */
+typedef const double *be_physics_sense(void *context, be_physics_group *group, int lane);
 /* mju_rayGeom */
 typedef double be_physics_ray(const double *pos, const double *mat, const double *size, const double *point,
                               const double *direction, int type, double *normal);
 
 /* A step of an env: `steps` steps of MuJoCo for `count` lanes (BE_PHYSICS_LANES at most). Each lane has its own row of
- * floats, which may be the same. The caller has filled in qpos, qvel, ctrl and qacc_warmstart; after the step, all
- * arrays are as in mjData. */
+ * floats, which may be the same. The caller has filled in qpos, qvel, ctrl, qacc_warmstart, mocap_pos and mocap_quat
+ * and, with `pushed`, qfrc_applied and xfrc_applied, which are 0 otherwise; after the step, all arrays are as in
+ * mjData.
+ */
 typedef struct be_physics_job {
     int count;
     const double *floats[BE_PHYSICS_LANES];
@@ -454,10 +471,13 @@ typedef struct be_physics_job {
     double time[BE_PHYSICS_LANES]; /* each lane's, at the start */
     int forces;                    /* 1: cfrc_ext is wanted, as mj_rnePostConstraint computes it after the step */
     int body_forces;               /* 1: cacc and cfrc_int are, too */
+    int accelerations;             /* 1: cacc is */
     int sensors;                   /* 1: sensordata, or what belongs to it, is */
+    int pushed;                    /* 1: qfrc_applied and xfrc_applied are given */
     be_physics_ray *ray;
     be_physics_constrain *constrain;
     be_physics_make_rows *make_rows; /* for models that `asks` */
+    be_physics_sense *sense;
     void *context;
     /* Called before the last of the steps, for what callers keep of that moment. */
     void (*before_last)(void *context, be_physics_group *group);

@@ -178,7 +178,8 @@ def test_rows_that_mujoco_makes(kind, integrator, isa, monkeypatch):
     for seed in range(4):
         differs, compared, _ = both.compare(np.random.default_rng(seed), (1, 2, 40, 1, 60))
         assert not differs and compared > 3 * LANES, seed
-    assert made_by_mujoco(both) > 9 * left_to_mujoco(both) > 0  # in the last step of each call, because of cfrc_ext
+    held = kind in ("connect", "weld")  # in the last step of each call, MuJoCo says what that does to cfrc_ext
+    assert made_by_mujoco(both) > 9 * left_to_mujoco(both) and (left_to_mujoco(both) > 0) == held
 
 
 @pytest.mark.parametrize("solver", ["Newton", "PGS"])
@@ -250,5 +251,5 @@ def test_trees_that_touch_each_other(more, order, cone, isa, monkeypatch):
         assert not differs and compared > 3 * LANES, seed
         merged |= {tuple(data.tree_island.tolist()) for data in evaluated(both)}
     assert len(merged) > 2
-    # In the last step of each call MuJoCo solves them, because of cfrc_ext; and islands that have other trees between.
-    assert made_by_mujoco(both) > (5 if order == "first" else 0.5) * left_to_mujoco(both) > 0
+    # MuJoCo solves those of islands that have other trees between, and of the weld in the last step of each call.
+    assert made_by_mujoco(both) > (5 if order == "first" else 0.5) * left_to_mujoco(both)

@@ -265,13 +265,10 @@ def test_contacts_of_lanes_with_their_own_models(monkeypatch):
 @pytest.mark.parametrize(
     "sensor, told",
     [
-        ("<rangefinder site='eye'/><rangefinder site='imu'/>", "a rangefinder sensor"),
+        ("<jointlimitfrc joint='hinge'/><jointlimitfrc joint='hinge'/>", "a jointlimitfrc sensor"),
         ("<user dim='2'/>", "a user sensor"),
-        ("<framepos objtype='camera' objname='camera'/>", "a framepos sensor of a camera"),
-        (
-            "<framepos objtype='site' objname='eye' reftype='camera' refname='camera'/>",
-            "a framepos sensor that a camera sees",
-        ),
+        ("<e_kinetic/>", "a e_kinetic sensor"),
+        ("<framelinacc objtype='camera' objname='camera'/>", "a framelinacc sensor of a camera"),
     ],
 )
 def test_sensors_that_only_mj_step_computes(sensor, told, monkeypatch):
@@ -280,3 +277,62 @@ def test_sensors_that_only_mj_step_computes(sensor, told, monkeypatch):
     monkeypatch.delenv("BATCHENV_PHYSICS")
     assert how(maker(text, ["sensordata"])())[0] == f"alone, by mj_step: observes sensordata with {told}"
     assert how(maker(text, ["qpos"])())[0].startswith("together")
+
+
+# MuJoCo computes them from places and velocities that groups have computed.
+CAMERAS = """<camera name='camera' pos='1 -2 1' xyaxes='1 0 0 0 .5 1'/>"""
+SEEN = (
+    """<camera name='tracking' mode='trackcom' pos='0 -1 .3' xyaxes='1 0 0 0 0 1'/><site name='far' pos='.05 0 .1'/>"""
+)
+LEFT = {
+    "rangefinders": "<rangefinder site='eye'/><rangefinder site='imu' cutoff='.3'/><rangefinder site='tail'/>",
+    "distances": """<distance geom1='ball' geom2='tip' cutoff='1'/><normal body1='head' body2='world' cutoff='2'/>
+        <fromto geom1='rod' body2='tail' cutoff='.5'/>""",
+    "energies": "<e_potential/>",
+    "cameras": """<framepos objtype='camera' objname='tracking'/><framequat objtype='camera' objname='camera'/>
+        <framelinvel objtype='site' objname='eye' reftype='camera' refname='tracking'/>
+        <frameangvel objtype='camera' objname='tracking'/><camprojection site='eye' camera='camera'/>""",
+}
+
+
+def left(kind, integrator="Euler", solver="Newton"):
+    """A robot with springs on a hilly ground."""
+    text = robot(ALL + LEFT[kind] + "<touch site='tail'/>", integrator).replace("<worldbody>", f"<worldbody>{CAMERAS}")
+    text = text.replace('<site name="tail"', '<site name="tail" size=".3"')
+    text = text.replace('damping="1"/>', 'damping="1" stiffness="3" springref=".1"/>', 1)
+    text = text.replace('<site name="eye"', f'{SEEN}<site name="eye"').replace("<option", f'<option solver="{solver}"')
+    hills = " ".join(str(k * k % 7 / 7) for k in range(100))
+    ground = f"<hfield name='h' nrow='10' ncol='10' size='2 2 .1 .1' elevation='{hills}'/>"
+    text = text.replace("<worldbody>", f"<asset>{ground}</asset><worldbody><geom type='hfield' hfield='h'/>")
+    return text.replace('<geom type="plane" size="9 9 1"/>', "")
+
+
+@pytest.mark.parametrize("integrator", ["Euler", "RK4", "implicitfast"])
+@pytest.mark.parametrize("kind", LEFT)
+def test_sensors_that_mujoco_computes_for_groups(kind, integrator, monkeypatch):
+    envs = []
+
+    def make():
+        envs.append(maker(left(kind, integrator), ["qpos", "sensordata"], lanes=8, frame_skip=3)())
+        return envs[-1]
+
+    def randomise(env):
+        model = env.get_attr("model")[0]
+        env.set_params(lanes=[1, 2, 5], body_mass=model.body_mass * np.linspace(0.7, 1.3, 8)[:, None])
+
+    found = assert_like_mj_step(monkeypatch, make, 60, change=randomise)
+    assert all(text.startswith("together") and "mj_step" not in text for text in how(envs[0]))
+    changing = np.ptp(observations(found), 0)[..., -8:-1]  # but the touch
+    assert (changing > 0).any()
+
+
+def test_a_sensor_of_potential_energy_where_energy_is_enabled(monkeypatch):
+    text = left("energies").replace("/><asset>", "><flag energy='enable'/></option><asset>", 1)
+    assert_like_mj_step(monkeypatch, maker(text, ["sensordata"], lanes=4), 20)
+
+
+def test_one_of_mujocos_sensors_does_not_hide_constraints_that_it_solves(monkeypatch):
+    """With a solver that groups do not have, lanes with contacts get touch from the same mjData."""
+    text = left("rangefinders", solver="CG")
+    found = assert_like_mj_step(monkeypatch, maker(text, ["sensordata"], lanes=4), 60)
+    assert observations(found)[..., -1].any()

@@ -1,6 +1,7 @@
 /* Constraints: solved here where all of a lane's are of known kinds. Of other lanes the caller makes the rows, or
  * solves the constraints, lane by lane. */
 #include <math.h>
+#include <string.h>
 
 #include "engines/physics/group.h"
 
@@ -99,6 +100,21 @@ static void put_friction(be_physics_group *g, int lane, int place, const be_phys
     }
 }
 
+/* Notes a contact whose force is wanted, at its first row k; others have their places after it. Returns 0 if there is
+ * no room for it. */
+static int put_contact(be_physics_group *g, int lane, int place, const be_physics_rows *rows, int k) {
+    if (k && rows->type[k - 1] >= BE_ROW_OF_CONTACT && rows->id[k - 1] == rows->id[k]) return 1;
+    if (g->num_foreign[lane] == BE_MOST_FOREIGN) return 0;
+    be_foreign *to = &g->foreign[lane * BE_MOST_FOREIGN + g->num_foreign[lane]++];
+    memcpy(to->pos, contact_of(rows, k, rows->pos_at), sizeof to->pos);
+    memcpy(to->frame, contact_of(rows, k, rows->frame_at), sizeof to->frame);
+    memcpy(to->friction, contact_of(rows, k, rows->friction_at), sizeof to->friction);
+    memcpy(to->geoms, contact_of(rows, k, rows->geom_at), sizeof to->geoms);
+    to->place = place;
+    to->dim = *(const int32_t *)contact_of(rows, k, rows->dim_at);
+    return 1;
+}
+
 /* Copies rows that the caller has made to a lane. Returns 0 if they do not fit. */
 static int take_rows(be_physics_group *g, int lane, const be_physics_rows *rows) {
     const be_physics_model *m = g->m;
@@ -107,6 +123,8 @@ static int take_rows(be_physics_group *g, int lane, const be_physics_rows *rows)
     for (int k = 0; k < rows->count; k++) {
         if (!(__builtin_fabs(rows->aref[k]) < HUGE_VAL)) return 0;
     }
+    const int noted = g->forces || g->senses & BE_SENSES_CONTACTS;
+    g->num_foreign[lane] = 0;
     for (int k = 0; k < m->ne; k++) put_row(g, lane, k, rows, k);
     for (int k = (int)(m->ne + m->nf); k < rows->count;) { /* those of friction loss are there */
         const int dim = dim_of(m, rows, k);
@@ -116,6 +134,7 @@ static int take_rows(be_physics_group *g, int lane, const be_physics_rows *rows)
         if (place < 0) return 0;
         for (int j = 0; j < dim; j++) put_row(g, lane, place + j, rows, k + j);
         if (dim > 1) put_friction(g, lane, place, rows, k, dim);
+        if (noted && rows->type[k] >= BE_ROW_OF_CONTACT && !put_contact(g, lane, place, rows, k)) return 0;
         k += dim;
     }
     g->nefc[lane] = rows->count;
@@ -136,8 +155,11 @@ static void ask(be_physics_group *g, unsigned lanes, unsigned limits) {
     }
 }
 
-/* Solves the constraints of some lanes, of which `touching` have contacts. */
-static void solve(be_physics_group *g, unsigned lanes, unsigned touching) {
+/* Solves the constraints of some lanes, of which `touching` have contacts, and of others, whose rows the caller has
+ * made.
+ */
+static void solve(be_physics_group *g, unsigned own, unsigned asked, unsigned touching) {
+    const unsigned lanes = own | asked;
     const unsigned ready = g->present & ~g->left;
     if (be_physics_has_pgs(g->m)) {
         be_physics_pgs(g, lanes & ready);
@@ -145,17 +167,21 @@ static void solve(be_physics_group *g, unsigned lanes, unsigned touching) {
         be_physics_newton(g, lanes & ready);
         note(g, g->job->left, g->left & ready, BE_LEFT_HESSIAN);
     }
-    if (g->forces) be_physics_post_constraint(g, touching & ready & ~g->left);
+    g->noted = asked & ready & ~g->left;
+    if (g->forces) {
+        be_physics_post_constraint(g, own & touching & ready & ~g->left);
+        be_physics_post_foreign(g, g->noted);
+    }
 }
 
 void be_physics_constrain_lanes(be_physics_group *g) {
     const be_physics_model *m = g->m;
     be_copy(g->qacc, g->qacc_smooth, m->nv);
     be_zero(g->qfrc_constraint, m->nv);
-    const int of_contacts =
-        g->forces || g->senses & BE_SENSES_CONTACTS; /* are wanted, which MuJoCo's rows alone do not tell */
-    g->touched = 0;
-    if (g->forces) be_zero(g->cfrc_ext, 6 * m->nbody);
+    /* What is wanted of contacts and equalities, and their rows alone do not tell. */
+    const int more = (g->forces && *m->holds) || g->senses & (BE_SENSES_PAIRS | BE_SENSES_CALLER);
+    g->touched = g->noted = 0;
+    if (g->forces) be_physics_begin_forces(g);
     const unsigned limits = be_mask_bits(g->wide ? limited(g, 1) : limited(g, 0)) & g->present;
     const unsigned at_limit = m->ntendon ? be_mask_bits(g->wide ? taut(g, 1) : taut(g, 0)) & g->present : 0;
     unsigned foreign = *m->always ? g->present : m->num_pairs ? be_physics_near(g) & g->present : 0;
@@ -167,7 +193,8 @@ void be_physics_constrain_lanes(be_physics_group *g) {
     }
     const unsigned known = g->left = foreign | at_limit;
     const unsigned touching = m->num_candidates ? be_physics_collide(g) & g->present : 0;
-    const unsigned misplaced = g->left & ~known, asked = *m->asks && !of_contacts ? g->left : 0;
+    const unsigned misplaced = g->left & ~known, asked = *m->asks && !more ? g->left : 0;
+    g->touched &= ~asked;
     int (*counts)[BE_LEFT_CAUSES] = asked ? g->job->asked : g->job->left;
     note(g, counts, foreign, *m->always ? BE_LEFT_ALWAYS : BE_LEFT_PAIRS);
     note(g, counts, at_limit & ~foreign, BE_LEFT_TENDONS);
@@ -181,7 +208,7 @@ void be_physics_constrain_lanes(be_physics_group *g) {
         be_physics_make_constraint(g, own);
         ask(g, asked, limits);
         note(g, g->job->left, g->left & (own | asked), BE_LEFT_ROWS);
-        solve(g, own | asked, touching);
+        solve(g, own, asked, touching);
     }
     leave(g, g->left, limits, g->left);
 }

@@ -9,6 +9,10 @@
 
 static size_t rounded(size_t bytes) { return (bytes + LINE - 1) / LINE * LINE; }
 
+static size_t foreign_bytes(const be_physics_model *m) {
+    return be_physics_has_foreign(m) ? BE_VL * BE_MOST_FOREIGN * sizeof(be_foreign) : 0;
+}
+
 static size_t bytes(const be_physics_model *m) {
     size_t vectors = (size_t)m->num_floats;
 #define ADD(name, count) vectors += (size_t)(count);
@@ -16,7 +20,8 @@ static size_t bytes(const be_physics_model *m) {
     BE_PHYSICS_SCRATCH(ADD)
 #undef ADD
     return rounded(sizeof(be_physics_group)) + rounded(vectors * sizeof(be_vd)) +
-           rounded((size_t)m->num_rows * sizeof(int) + (size_t)m->num_candidates * sizeof(be_physics_touching));
+           rounded((size_t)m->num_rows * sizeof(int)) +
+           rounded((size_t)m->num_candidates * sizeof(be_physics_touching)) + foreign_bytes(m);
 }
 
 static be_physics_group *make(const be_physics_model *m, void *memory) {
@@ -31,8 +36,9 @@ static be_physics_group *make(const be_physics_model *m, void *memory) {
     BE_PHYSICS_ARRAYS(PUT)
     BE_PHYSICS_SCRATCH(PUT)
 #undef PUT
-    g->touching = (be_physics_touching *)next;
-    g->row_dim = (int *)(g->touching + m->num_candidates);
+    g->row_dim = (int *)next;
+    g->touching = (be_physics_touching *)((char *)g->row_dim + rounded((size_t)m->num_rows * sizeof(int)));
+    g->foreign = (be_foreign *)((char *)g->touching + rounded((size_t)m->num_candidates * sizeof *g->touching));
     for (int k = 0; k < m->nf; k++) { /* of friction loss: these rows are never written over */
         const int id = m->friction_id[k], dof = id < m->nv ? id : m->tendon_dofs[m->tendon_adr[id - m->nv]];
         be_vd *tree = &g->row_tree[m->ne + k];
@@ -57,8 +63,10 @@ static void write(be_physics_group *g, int array, int lane, const double *values
 
 /* Lanes without an env repeat the first one, whose numbers are sound. */
 static void pad(be_physics_group *g) {
-    static const int given[] = {BE_ARRAY_qpos, BE_ARRAY_qvel, BE_ARRAY_ctrl, BE_ARRAY_qacc_warmstart};
-    for (size_t k = 0; k < sizeof given / sizeof *given; k++) {
+    static const int given[] = {BE_ARRAY_qpos,      BE_ARRAY_qvel,       BE_ARRAY_ctrl,         BE_ARRAY_qacc_warmstart,
+                                BE_ARRAY_mocap_pos, BE_ARRAY_mocap_quat, BE_ARRAY_qfrc_applied, BE_ARRAY_xfrc_applied};
+    const size_t count = sizeof given / sizeof *given - (g->job->pushed ? 0 : 2);
+    for (size_t k = 0; k < count; k++) {
         double *values = (double *)g->arrays[given[k]];
         const int64_t n = g->counts[given[k]];
         for (int64_t i = 0; i < n; i++) {

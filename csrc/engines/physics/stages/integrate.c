@@ -156,7 +156,11 @@ BE_INLINE void integrate(be_physics_group *g, const int wide) {
         if (runge && *m->version >= 4000) be_copy(g->qacc, g->moved, m->nv);
         g->time += BE_K(opt_timestep, 0);
     }
-    if (g->job->body_forces) BE_PHYSICS_STAGE_NAME(body_forces)(g);
+    if (g->job->body_forces) {
+        BE_PHYSICS_STAGE_NAME(body_forces)(g);
+    } else if (g->job->accelerations) {
+        BE_PHYSICS_STAGE_NAME(body_motion)(g);
+    }
     /* MuJoCo finds bad numbers in its next step. But a NaN has a sign, which depends on how it came about. */
     drop_bad(g, g->qpos, m->nq);
     drop_bad(g, g->qvel, m->nv);

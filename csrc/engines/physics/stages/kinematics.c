@@ -65,9 +65,15 @@ BE_INLINE void move_body(be_physics_group *g, const int wide, int i) {
         be_copy(g->xanchor + 3 * first, position, 3);
         GET(g->xaxis + 3 * first, jnt_axis, 3 * first, 3);
     } else {
-        const int parent = m->body_parentid[i];
-        GET(position, body_pos, 3 * i, 3);
-        GET(quat, body_quat, 4 * i, 4);
+        const int parent = m->body_parentid[i], mocap = m->body_mocapid[i];
+        if (mocap < 0) {
+            GET(position, body_pos, 3 * i, 3);
+            GET(quat, body_quat, 4 * i, 4);
+        } else {
+            be_copy(position, g->mocap_pos + 3 * mocap, 3);
+            be_copy(quat, g->mocap_quat + 4 * mocap, 4);
+            be_normalize4(quat, *m->version);
+        }
         if (parent) {
             be_mul_mat_vec3(position, g->xmat + 9 * parent, position);
             be_add_to(position, g->xpos + 3 * parent, 3);

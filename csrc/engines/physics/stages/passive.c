@@ -54,18 +54,10 @@ BE_INLINE void swim(be_physics_group *g, const int wide, int i) {
     drag(force, g, wide, box, local);
     be_mul_mat_vec3(torque, axes, force);
     be_mul_mat_vec3(push, axes, force + 3);
-    /* mj_applyFT */
     const int body = m->body_weldid[i];
     if (body == 0) return;
     for (int d = m->body_dofadr[body] + m->body_dofnum[body] - 1; d >= 0; d = m->dof_parentid[d]) {
-        const be_vd *dof = g->cdof + 6 * d;
-        be_vd swing[3], sum = be_set1(0);
-        be_cross(swing, dof, offset);
-        for (int k = 0; k < 3; k++) sum += (dof[3 + k] + swing[k]) * push[k];
-        g->fluid[d] += sum;
-        sum = be_set1(0);
-        for (int k = 0; k < 3; k++) sum += dof[k] * torque[k];
-        g->fluid[d] += sum;
+        g->fluid[d] = be_pushed(g->fluid[d], g->cdof + 6 * d, offset, push, torque);
     }
 }
 

@@ -1,16 +1,25 @@
-/* mj_rnePostConstraint: the forces of contacts on bodies (cfrc_ext), then the bodies' accelerations (cacc), and the
- * forces between them and their parents (cfrc_int). */
+/* mj_rnePostConstraint: the forces on bodies that are applied, and those of contacts (cfrc_ext), then the bodies'
+ * accelerations (cacc), and the forces between them and their parents (cfrc_int). */
 #include "engines/physics/contacts.h"
 
-/* Adds torque and force at candidate k to those on a body; `sign` -1 takes them away. */
-BE_INLINE void push(be_physics_group *g, be_vl here, int body, int k, const be_vd *force, int sign) {
+/* Adds torque and force at a point to those on a body; `sign` -1 takes them away. */
+BE_INLINE void push(be_physics_group *g, be_vl here, int body, const be_vd *point, const be_vd *force, int sign) {
     be_vd arm[3], around[3], *to = g->cfrc_ext + 6 * body;
     if (body == 0) return;
-    be_sub3(arm, g->subtree_com + 3 * g->m->body_rootid[body], g->contact_pos + 3 * k);
+    be_sub3(arm, g->subtree_com + 3 * g->m->body_rootid[body], point);
     be_cross(around, arm, force + 3);
     for (int i = 0; i < 6; i++) {
         const be_vd part = i < 3 ? force[i] - around[i] : force[i];
         to[i] = be_select(here, sign < 0 ? to[i] - part : to[i] + part, to[i]);
+    }
+}
+
+void be_physics_begin_forces(be_physics_group *g) {
+    be_zero(g->cfrc_ext, 6 * g->m->nbody);
+    for (int i = 1; g->job->pushed && i < g->m->nbody; i++) {
+        const be_vd *applied = g->xfrc_applied + 6 * i;
+        const be_vd turned[6] = {applied[3], applied[4], applied[5], applied[0], applied[1], applied[2]};
+        push(g, be_not_zero6(applied), i, g->xipos + 3 * i, turned, 1);
     }
 }
 
@@ -24,8 +33,8 @@ BE_INLINE void post(be_physics_group *g, const int wide, unsigned lanes) {
         be_contact_force(along, g, wide, be_mask_bits(here) & lanes, pair, k);
         be_mul_mat_t_vec3(force, g->contact_frame + 9 * k, along + 3);
         be_mul_mat_t_vec3(force + 3, g->contact_frame + 9 * k, along);
-        push(g, here, m->geom_bodyid[m->pair_geoms[2 * pair]], k, force, -1);
-        push(g, here, m->geom_bodyid[m->pair_geoms[2 * pair + 1]], k, force, 1);
+        push(g, here, m->geom_bodyid[m->pair_geoms[2 * pair]], g->contact_pos + 3 * k, force, -1);
+        push(g, here, m->geom_bodyid[m->pair_geoms[2 * pair + 1]], g->contact_pos + 3 * k, force, 1);
     }
 }
 
@@ -37,20 +46,47 @@ void be_physics_post_constraint(be_physics_group *g, unsigned lanes) {
     }
 }
 
-BE_INLINE void body_forces(be_physics_group *g, const int wide) {
+void be_physics_post_foreign(be_physics_group *g, unsigned lanes) {
+    for (; lanes; lanes &= lanes - 1) {
+        const int lane = __builtin_ctz(lanes);
+        for (int k = 0; k < g->num_foreign[lane]; k++) {
+            const be_foreign *contact = &g->foreign[lane * BE_MOST_FOREIGN + k];
+            be_vd along[6], force[6], frame[9], point[3];
+            be_foreign_force(along, g, lane, contact);
+            for (int i = 0; i < 9; i++) frame[i] = be_set1(contact->frame[i]);
+            for (int i = 0; i < 3; i++) point[i] = be_set1(contact->pos[i]);
+            be_mul_mat_t_vec3(force, frame, along + 3);
+            be_mul_mat_t_vec3(force + 3, frame, along);
+            for (int side = 0; side < 2; side++) {
+                push(g, be_lanes_of(1u << lane), g->m->geom_bodyid[contact->geoms[side]], point, force, side ? 1 : -1);
+            }
+        }
+    }
+}
+
+BE_INLINE void body_motion(be_physics_group *g, const int wide) {
     const be_physics_model *m = g->m;
     be_zero(g->cacc, 3);
     for (int k = 0; k < 3; k++) g->cacc[3 + k] = BE_K(opt_gravity, k) * -1;
-    be_zero(g->cfrc_int, 6);
     for (int i = 1; i < m->nbody; i++) {
         const int first = m->body_dofadr[i], n = m->body_dofnum[i];
-        be_vd *acceleration = g->cacc + 6 * i, part[6], momentum[6], force[6];
+        be_vd *acceleration = g->cacc + 6 * i, part[6];
         be_copy(acceleration, g->cacc + 6 * m->body_parentid[i], 6);
         be_mul_dof_vec(part, g->cdof_dot + 6 * first, g->qvel + first, n);
         be_add_to(acceleration, part, 6);
         be_mul_dof_vec(part, g->cdof + 6 * first, g->qacc + first, n);
         be_add_to(acceleration, part, 6);
-        be_mul_inert_vec(force, g->cinert + 10 * i, acceleration);
+    }
+}
+BE_PHYSICS_STAGE(body_motion)
+
+BE_INLINE void body_forces(be_physics_group *g, const int wide) {
+    const be_physics_model *m = g->m;
+    body_motion(g, wide);
+    be_zero(g->cfrc_int, 6);
+    for (int i = 1; i < m->nbody; i++) {
+        be_vd part[6], momentum[6], force[6];
+        be_mul_inert_vec(force, g->cinert + 10 * i, g->cacc + 6 * i);
         be_mul_inert_vec(momentum, g->cinert + 10 * i, g->cvel + 6 * i);
         be_cross_force(part, g->cvel + 6 * i, momentum);
         be_add_to(force, part, 6);

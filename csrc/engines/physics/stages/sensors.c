@@ -205,11 +205,31 @@ BE_INLINE void cut_off(be_vd *to, const be_physics_group *g, const int wide, int
     }
 }
 
+/* The sensors that the caller computes. */
+static void ask(be_physics_group *g) {
+    const be_physics_model *m = g->m;
+    for (unsigned left = g->present; left; left &= left - 1) {
+        const int lane = __builtin_ctz(left);
+        const double *values = g->job->sense(g->job->context, g, lane);
+        if (!values) g->present &= ~(1u << lane);
+        for (int i = 0; values && i < m->nsensor; i++) {
+            const int first = m->sensor_adr[i];
+            if (m->sensor_kind[i] != -2) continue;
+            for (int k = first; k < first + m->sensor_dim[i]; k++) ((double *)&g->sensordata[k])[lane] = values[k];
+        }
+    }
+}
+
 BE_INLINE void sensors(be_physics_group *g, const int wide) {
     const be_physics_model *m = g->m;
     if (*m->senses & BE_SENSES_SUBTREES) BE_PHYSICS_STAGE_NAME(subtree_vel)(g);
-    if (*m->senses & BE_SENSES_FORCES) BE_PHYSICS_STAGE_NAME(body_forces)(g);
+    if (*m->senses & BE_SENSES_FORCES) {
+        BE_PHYSICS_STAGE_NAME(body_forces)(g);
+    } else if (*m->senses & BE_SENSES_ACCELERATIONS) {
+        BE_PHYSICS_STAGE_NAME(body_motion)(g);
+    }
     if (*m->senses & BE_SENSES_CONTACTS) BE_PHYSICS_STAGE_NAME(touch)(g);
+    if (*m->senses & BE_SENSES_OTHERS) ask(g);
     for (int i = 0; i < m->nsensor; i++) {
         if (m->sensor_kind[i] < 0) continue;
         be_vd *to = g->sensordata + m->sensor_adr[i];

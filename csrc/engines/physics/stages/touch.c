@@ -144,22 +144,26 @@ BE_INLINE void feel(be_physics_group *g, const int wide, int i, const int32_t *s
     for (int j = 0; j < s.count; j++) show(g, &s, &s.matches[j]);
 }
 
+/* Whether the ray from a point meets a site of a lane. */
+static int meets(const be_physics_group *g, int lane, int site, const double *point, const double *along) {
+    double pos[3], mat[9];
+    for (int i = 0; i < 9; i++) mat[i] = ((const double *)&g->site_xmat[9 * site + i])[lane];
+    for (int i = 0; i < 3; i++) pos[i] = ((const double *)&g->site_xpos[3 * site + i])[lane];
+    const double *size = &BE_K1(site_size, 3 * site);
+    return g->job->ray(pos, mat, size, point, along, g->m->site_type[site], NULL) >= 0;
+}
+
 /* The lanes of `here` in which the ray from candidate k along `direction` meets a site. */
 static be_vl rays(const be_physics_group *g, unsigned here, int site, int k, const be_vd *direction) {
-    const be_physics_model *m = g->m;
     unsigned met = 0;
     for (unsigned left = here; left; left &= left - 1) {
         const int lane = __builtin_ctz(left);
-        double pos[3], mat[9], point[3], along[3];
-        for (int i = 0; i < 9; i++) mat[i] = ((const double *)&g->site_xmat[9 * site + i])[lane];
+        double point[3], along[3];
         for (int i = 0; i < 3; i++) {
-            pos[i] = ((const double *)&g->site_xpos[3 * site + i])[lane];
             point[i] = ((const double *)&g->contact_pos[3 * k + i])[lane];
             along[i] = ((const double *)&direction[i])[lane];
         }
-        const double distance =
-            g->job->ray(pos, mat, &BE_K1(site_size, 3 * site), point, along, m->site_type[site], NULL);
-        if (distance >= 0) met |= 1u << lane;
+        if (meets(g, lane, site, point, along)) met |= 1u << lane;
     }
     return be_lanes_of(met);
 }
@@ -184,6 +188,26 @@ BE_INLINE void feel_touch(be_physics_group *g, const int wide, int i) {
     }
 }
 
+/* The same of a lane whose rows the caller has made. */
+static void feel_foreign(be_physics_group *g, int lane, int i) {
+    const be_physics_model *m = g->m;
+    const int site = m->sensor_objid[i], body = m->site_bodyid[site];
+    double *sum = (double *)&g->sensordata[m->sensor_adr[i]] + lane;
+    for (int k = 0; k < g->num_foreign[lane]; k++) {
+        const be_foreign *contact = &g->foreign[lane * BE_MOST_FOREIGN + k];
+        const int second = body == m->geom_bodyid[contact->geoms[1]];
+        if (!second && body != m->geom_bodyid[contact->geoms[0]]) continue;
+        be_vd force[6], direction[3];
+        be_foreign_force(force, g, lane, contact);
+        if (force[0][0] <= 0) continue;
+        for (int c = 0; c < 3; c++) direction[c] = contact->frame[c] * force[0];
+        be_normalize3(direction);
+        const double sign = second ? -1 : 1;
+        const double along[3] = {direction[0][0] * sign, direction[1][0] * sign, direction[2][0] * sign};
+        if (meets(g, lane, site, contact->pos, along)) *sum += force[0][0];
+    }
+}
+
 BE_INLINE void touch(be_physics_group *g, const int wide) {
     const be_physics_model *m = g->m;
     const be_vl asked = be_lanes_of(g->asked);
@@ -194,6 +218,7 @@ BE_INLINE void touch(be_physics_group *g, const int wide) {
         for (int k = 0; k < m->sensor_dim[i]; k++) to[k] = be_select(asked, to[k], be_set1(0));
         if (m->sensor_kind[i] == BE_SENSOR_TOUCH) {
             feel_touch(g, wide, i);
+            for (unsigned left = g->noted; left; left &= left - 1) feel_foreign(g, __builtin_ctz(left), i);
             continue;
         }
         feel(g, wide, i, shown);
