@@ -65,12 +65,6 @@ def _is_fast(model: Any) -> bool:
     return int(model.opt.integrator) == 3
 
 
-def _lone_bodies(mujoco: Any, model: Any) -> bool:
-    """Whether there are trees of one free joint, which implicitfast integrates in another way."""
-    free = model.jnt_dofadr[joints(mujoco, model, "FREE")]
-    return _is_fast(model) and bool((model.tree_dofnum[model.dof_treeid[free]] == 6).any())
-
-
 def _has_fluid(model: Any) -> bool:
     return bool(model.opt.density != 0 or model.opt.viscosity != 0)
 
@@ -99,7 +93,6 @@ UNSUPPORTED: tuple[tuple[str, Test], ...] = (
     ("no joints", lambda mujoco, model: model.nv == 0),
     ("the integrator implicit", lambda mujoco, model: int(model.opt.integrator) == 2),
     ("the integrator implicitfast with a fluid", lambda mujoco, model: _is_fast(model) and _has_fluid(model)),
-    ("the integrator implicitfast with a body that has a free joint and nothing else in its tree", _lone_bodies),
     ("flags in <option><flag>: something is enabled", _enabled),
     ("a sensor of kinetic energy, which shows that of the step before", lags),
     ("flags in <option><flag>: something smooth is disabled", _disabled),

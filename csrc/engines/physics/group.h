@@ -11,6 +11,7 @@
     X(body_force, 6 * m->nbody)                                                                                        \
     X(damper, m->nv)                                                                                                   \
     X(fluid, m->nv)                                                                                                    \
+    X(qDeriv, m->nD)                                                                                                   \
     X(damped, m->nC) /* M - timestep * derivatives, factored */                                                        \
     X(damped_inverse, m->nv)                                                                                           \
     X(start_qpos, m->nq) /* of a step of mj_RungeKutta */                                                              \
@@ -90,6 +91,7 @@ struct be_physics_group {
     X(actuation)    /* mj_transmission, mj_fwdActuation */                                                             \
     X(acceleration) /* mj_fwdAcceleration */                                                                           \
     X(implicit)     /* mj_implicitSkip */                                                                              \
+    X(lone_bodies)  /* mj_implicitSkip, of bodies that are alone in their tree */                                      \
     X(body_forces)  /* mj_rnePostConstraint, after cfrc_ext */                                                         \
     X(subtree_vel)  /* mj_subtreeVel */                                                                                \
     X(touch)        /* mj_sensorAcc, of contacts */                                                                    \

@@ -17,6 +17,7 @@
 
 /* Sizes of a model, by MuJoCo's names (nsensor is 0 where sensors are disabled). Ours are:
  *   num_trees      see tree_dofs
+ *   num_lone       see lone_bodies
  *   num_pairs      see pair_geoms
  *   num_candidates how many contacts there can be at most between the pairs of pair_own
  *   ne, nf         how many rows of equalities, and of friction loss, each lane has: see friction_id
@@ -31,9 +32,11 @@
     X(nsite)                                                                                                           \
     X(ntendon)                                                                                                         \
     X(nC)                                                                                                              \
+    X(nD)                                                                                                              \
     X(nsensor)                                                                                                         \
     X(nsensordata)                                                                                                     \
     X(num_trees)                                                                                                       \
+    X(num_lone)                                                                                                        \
     X(num_pairs)                                                                                                       \
     X(num_candidates)                                                                                                  \
     X(ne)                                                                                                              \
@@ -53,6 +56,9 @@
  *               also turns their normal around, or 0
  *   jnt_shape   be_physics_shape of each joint's limit
  *   tendon_dofs the degrees of freedom of each (fixed) tendon, in increasing order, where wrap_objid has its joints
+ *   D_rownnz, D_rowadr, D_colind   the entries of the derivatives of forces by velocities: MuJoCo's or, where only M's
+ *               are needed, M's. mapD2M says where among them each of M's is. Only implicit integrators have any.
+ *   lone_bodies bodies with a free joint, and nothing else in their tree, which implicitfast integrates in another way
  *   friction_id which degree of freedom, or nv + which tendon, each row of friction loss is of; tendons come last
  *   tree_dofs   where each tree of joints begins in the degrees of freedom, and their number at the end
  *   pair_geoms  two numbers for each pair of geoms that may ever touch, in the order in which MuJoCo looks at them
@@ -107,6 +113,11 @@
     X(M_rownnz)                                                                                                        \
     X(M_rowadr)                                                                                                        \
     X(M_colind)                                                                                                        \
+    X(D_rownnz)                                                                                                        \
+    X(D_rowadr)                                                                                                        \
+    X(D_colind)                                                                                                        \
+    X(mapD2M)                                                                                                          \
+    X(lone_bodies)                                                                                                     \
     X(opt_cone)                                                                                                        \
     X(opt_integrator)                                                                                                  \
     X(opt_iterations)                                                                                                  \

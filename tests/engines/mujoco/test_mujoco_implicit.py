@@ -61,10 +61,46 @@ def test_lanes_with_models_of_their_own(monkeypatch):
     assert_like_mj_step(monkeypatch, make, 40, change=change)
 
 
+# The second one's centre of mass is far from its joint. To the third one another is fixed.
+LONE = """
+<body pos="-1 0 .3"><freejoint/><geom type="box" size=".1 .05 .2"/></body>
+<body pos="-1 1 .3"><joint type="free" damping=".1"/>
+  <geom type="capsule" size=".1 .2" pos=".1 .02 .1" euler="1 2 .3"/><geom size=".05" pos="-1 0 0"/></body>
+<body pos="-1 -1 .3"><freejoint/><geom size=".1"/><body pos=".2 0 0"><geom size=".1"/></body></body>"""
+
+
+@pytest.mark.parametrize("isa", _core.supported_isas())
+def test_lone_bodies(isa, monkeypatch):
+    """Bodies with a free joint that are alone in their tree, which implicitfast integrates in another way."""
+    monkeypatch.setenv("BATCHENV_ISA", isa)
+    model = mujoco.MjModel.from_xml_string(xml(LONE + BODIES, TENDONS, SERVOS, FAST))
+    for seed in range(8):
+        differs, compared, _ = compare(model, np.random.default_rng(seed), (1, 2, 40, 1, 60))
+        assert not differs and compared > 4 * LANES, seed
+
+
+def test_lone_bodies_with_masses_of_their_own(monkeypatch):
+    def change(env):
+        model, rng = env.get_attr("model")[0], np.random.default_rng(1)
+        scale = rng.uniform(0.5, 2, (8, 1))
+        env.set_params(
+            lanes=[1, 2, 5],
+            body_mass=model.body_mass * scale,
+            body_inertia=model.body_inertia * scale[..., None],
+            dof_damping=model.dof_damping * rng.uniform(0.5, 2, (8, 1)),
+        )
+        assert how(env)[1].split(":")[0] == how(env)[0].split(":")[0]
+
+    def make():
+        text = xml(LONE + BODIES, TENDONS, SERVOS, FAST)
+        return batchenv.make_mujoco(text, 8, observation=["qpos", "qvel"], num_threads=1)
+
+    assert_like_mj_step(monkeypatch, make, 200, change=change)
+
+
 @pytest.mark.parametrize(
     "body,options,told",
     [
-        ('<body pos="0 0 1"><freejoint/><geom size=".1"/></body>', "", "a body that has a free joint and nothing else"),
         ("", 'density="1000"', "implicitfast with a fluid"),
     ],
 )

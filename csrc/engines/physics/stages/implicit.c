@@ -3,14 +3,14 @@
 #include "engines/physics/group.h"
 
 /* Adds the derivative `slope` of a force on degrees of freedom, of which `moments` says how far each moves what the
- * force acts on, to those entries that a matrix with M's sparsity has (addJTBJSparse). */
+ * force acts on, to those entries of g->qDeriv that there are (addJTBJSparse). */
 BE_INLINE void add(be_physics_group *g, const int32_t *dofs, const be_vd *moments, int count, be_vd slope) {
     const be_physics_model *m = g->m;
     for (int k = 0; k < count; k++) {
-        const int first = m->M_rowadr[dofs[k]], end = first + m->M_rownnz[dofs[k]];
+        const int first = m->D_rowadr[dofs[k]], end = first + m->D_rownnz[dofs[k]];
         for (int p = 0, at = first; p < count && at < end; p++) {
-            while (at < end && m->M_colind[at] < dofs[p]) at++;
-            if (at < end && m->M_colind[at] == dofs[p]) g->damped[at] += moments[p] * (moments[k] * slope);
+            while (at < end && m->D_colind[at] < dofs[p]) at++;
+            if (at < end && m->D_colind[at] == dofs[p]) g->qDeriv[at] += moments[p] * (moments[k] * slope);
         }
     }
 }
@@ -64,18 +64,29 @@ BE_INLINE void add_tendon(be_physics_group *g, const int wide, int i) {
     add(g, m->tendon_dofs + first, moments, count, -BE_K(tendon_damping, i));
 }
 
-BE_INLINE void implicit(be_physics_group *g, const int wide) {
+/* mjd_smooth_vel */
+BE_INLINE void derive(be_physics_group *g, const int wide) {
     const be_physics_model *m = g->m;
-    const be_vd time = BE_K(opt_timestep, 0);
-    be_zero(g->damped, m->nC);
+    be_zero(g->qDeriv, m->nD);
     for (int i = 0; i < m->nu; i++) add_actuator(g, wide, i);
-    for (int i = 0; i < m->nv; i++) g->damped[m->M_rowadr[i] + m->M_rownnz[i] - 1] -= BE_K(dof_damping, i);
+    for (int i = 0; i < m->nv; i++) g->qDeriv[m->mapD2M[m->M_rowadr[i] + m->M_rownnz[i] - 1]] -= BE_K(dof_damping, i);
     for (int i = 0; i < m->ntendon; i++) {
         if (BE_K1(tendon_damping, i) != 0) add_tendon(g, wide, i);
     }
-    for (int i = 0; i < m->nC; i++) g->damped[i] = g->M[i] + g->damped[i] * -time;
+}
+
+BE_INLINE void implicit(be_physics_group *g, const int wide) {
+    const be_physics_model *m = g->m;
+    const be_vd time = BE_K(opt_timestep, 0);
+    derive(g, wide);
+    for (int i = 0; i < m->nC; i++) g->damped[i] = g->M[i] + g->qDeriv[m->mapD2M[i]] * -time;
+    for (int k = 0; k < m->num_lone; k++) {
+        const int dof = m->body_dofadr[m->lone_bodies[k]], first = m->M_rowadr[dof];
+        be_copy(g->damped + first, g->M + first, m->M_rowadr[dof + 5] + m->M_rownnz[dof + 5] - first);
+    }
     for (int i = 0; i < m->nv; i++) g->moved[i] = g->qfrc_smooth[i] + g->qfrc_constraint[i];
     g->present &= ~be_physics_factor(m, g->damped, g->damped_inverse);
     be_physics_solve(m, 0, (int)m->nv, g->moved, g->damped, g->damped_inverse);
+    if (m->num_lone) BE_PHYSICS_STAGE_NAME(lone_bodies)(g);
 }
 BE_PHYSICS_STAGE(implicit)
