@@ -72,7 +72,7 @@ class Model:
         """Attributes of <option>, such as the few iterations and line searches that robots for GPUs have."""
         values = {
             "timestep": self.pick(0.001, 0.002, 0.005, 0.01),
-            "integrator": self.pick("Euler", "Euler", "RK4", "implicitfast"),
+            "integrator": self.pick("Euler", "Euler", "RK4", "implicitfast", "implicit"),
             "solver": self.pick("Newton", "Newton", "Newton", "PGS", "PGS", "CG"),
             "cone": self.pick("pyramidal", "pyramidal", "elliptic"),
             "jacobian": self.pick("auto", "auto", "dense", "sparse") if self.chance(0.2) else "auto",
@@ -84,6 +84,7 @@ class Model:
         }
         if self.chance(0.2):
             values.update(density=self.number(1, 2000), viscosity=self.pick(0, self.number(0, 1)))
+            values["wind"] = self.pick("0 0 0", self.numbers(3, -5, 5))
         if self.chance(0.1):
             values["gravity"] = self.numbers(3, -20, 20)
         if self.chance(0.03):

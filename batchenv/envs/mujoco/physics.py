@@ -179,6 +179,7 @@ class Plan:
         self.deciding = {
             **{name.removeprefix("opt_"): np.sign(field(name)) for name in _SIGNS},
             **{name: field(name) >= constraints.MINVAL for name in _MASSES},
+            "wind": (model.opt.wind != 0).any(),
         }
         mocap = model.body_mocapid >= 0
         self.places = np.append(model.body_pos[mocap], model.body_quat[mocap])

@@ -33,6 +33,7 @@
     X(ntendon)                                                                                                         \
     X(nC)                                                                                                              \
     X(nD)                                                                                                              \
+    X(nB)                                                                                                              \
     X(nsensor)                                                                                                         \
     X(nsensordata)                                                                                                     \
     X(num_trees)                                                                                                       \
@@ -58,6 +59,8 @@
  *   tendon_dofs the degrees of freedom of each (fixed) tendon, in increasing order, where wrap_objid has its joints
  *   D_rownnz, D_rowadr, D_colind   the entries of the derivatives of forces by velocities: MuJoCo's or, where only M's
  *               are needed, M's. mapD2M says where among them each of M's is. Only implicit integrators have any.
+ *   D_diag, mapM2D, B_rownnz, B_rowadr, B_colind   MuJoCo's, with the integrator implicit
+ *   B_above     for each entry of B, that of the same degree of freedom in the parent's row, or -1
  *   lone_bodies bodies with a free joint, and nothing else in their tree, which implicitfast integrates in another way
  *   friction_id which degree of freedom, or nv + which tendon, each row of friction loss is of; tendons come last
  *   tree_dofs   where each tree of joints begins in the degrees of freedom, and their number at the end
@@ -116,7 +119,13 @@
     X(D_rownnz)                                                                                                        \
     X(D_rowadr)                                                                                                        \
     X(D_colind)                                                                                                        \
+    X(D_diag)                                                                                                          \
     X(mapD2M)                                                                                                          \
+    X(mapM2D)                                                                                                          \
+    X(B_rownnz)                                                                                                        \
+    X(B_rowadr)                                                                                                        \
+    X(B_colind)                                                                                                        \
+    X(B_above)                                                                                                         \
     X(lone_bodies)                                                                                                     \
     X(opt_cone)                                                                                                        \
     X(opt_integrator)                                                                                                  \
@@ -194,6 +203,7 @@
     X(opt_magnetic)                                                                                                    \
     X(opt_density)                                                                                                     \
     X(opt_viscosity)                                                                                                   \
+    X(opt_wind)                                                                                                        \
     X(opt_impratio)                                                                                                    \
     X(opt_tolerance)                                                                                                   \
     X(opt_ls_tolerance)                                                                                                \
@@ -219,6 +229,7 @@ enum { /* MuJoCo's numbers for jnt_type, sameframe and so on, which its files of
        BE_SAME_INERTIAROT = 4,
        BE_EULER = 0,
        BE_RK4 = 1,
+       BE_IMPLICIT = 2,
        BE_IMPLICITFAST = 3,
        BE_ROW_OF_CONE = 7, /* of efc_type */
        BE_PLANE = 0,
