@@ -29,6 +29,7 @@ class Model:
         options = self.options()
         trees = self.pick(1, 1, 1, 1, 2)
         bodies = "".join(self.tree(3 * k) for k in range(trees))
+        bodies += "".join(self.lone_body() for _ in range(self.pick(1, 1, 2)) if self.chance(0.15))
         surface, tilt = self.surface(), self.turned(0.1) if self.chance(0.3) else ""
         plane = f'<geom name="plane" type="plane" size="9 9 1" {surface} {tilt}/>'
         actuators, tendons = self.actuators(), self.tendons()
@@ -72,7 +73,7 @@ class Model:
         """Attributes of <option>, such as the few iterations and line searches that robots for GPUs have."""
         values = {
             "timestep": self.pick(0.001, 0.002, 0.005, 0.01),
-            "integrator": self.pick("Euler", "Euler", "RK4", "implicitfast"),
+            "integrator": self.pick("Euler", "Euler", "RK4", "implicitfast", "implicit"),
             "solver": self.pick("Newton", "Newton", "Newton", "PGS", "PGS", "CG"),
             "cone": self.pick("pyramidal", "pyramidal", "elliptic"),
             "jacobian": self.pick("auto", "auto", "dense", "sparse") if self.chance(0.2) else "auto",
@@ -84,6 +85,7 @@ class Model:
         }
         if self.chance(0.2):
             values.update(density=self.number(1, 2000), viscosity=self.pick(0, self.number(0, 1)))
+            values["wind"] = self.pick("0 0 0", self.numbers(3, -5, 5))
         if self.chance(0.1):
             values["gravity"] = self.numbers(3, -20, 20)
         if self.chance(0.03):
@@ -232,6 +234,14 @@ class Model:
         geoms, child = self.geom(), self.body(1)
         place = f'{self.name("body")} pos="{where} 0 {self.number(0.1, 0.7)}"'
         return f"<body {place}>{root}{geoms}{child}{self.body(2)}</body>"
+
+    def lone_body(self):
+        """A body with a free joint, alone in its tree. What is fixed to it may or may not have a mass."""
+        place = f'{self.name("body")} pos="{self.numbers(2, -3, 3)} {self.number(0.1, 0.7)}" {self.turned()}'
+        damping = f'damping="{self.number(0, 1)}"' if self.chance(0.3) else ""
+        geom = self.geom() if self.chance(0.5) else ""
+        fixed = f"<body {self.name('body')}>{geom}</body>" if self.chance(0.2) else ""
+        return f'<body {place}><joint type="free" {damping}/>{self.inertial()}{self.geom()}{fixed}</body>'
 
     def actuators(self):
         chosen = [name for name in self.joints if self.chance(0.6)] or self.joints[:1]

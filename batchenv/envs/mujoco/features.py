@@ -61,22 +61,12 @@ def _sprung_bodies(mujoco: Any, model: Any) -> bool:
     return bool((model.jnt_stiffness[joints(mujoco, model, "FREE", "BALL")] != 0).any())
 
 
-def _is_fast(model: Any) -> bool:
-    return int(model.opt.integrator) == 3
-
-
-def _lone_bodies(mujoco: Any, model: Any) -> bool:
-    """Whether there are trees of one free joint, which implicitfast integrates in another way."""
-    free = model.jnt_dofadr[joints(mujoco, model, "FREE")]
-    return _is_fast(model) and bool((model.tree_dofnum[model.dof_treeid[free]] == 6).any())
-
-
-def _has_fluid(model: Any) -> bool:
+def has_fluid(model: Any) -> bool:
     return bool(model.opt.density != 0 or model.opt.viscosity != 0)
 
 
 def _bad_fluid(mujoco: Any, model: Any) -> bool:
-    return _has_fluid(model) and bool(np.any(model.opt.wind != 0) or np.any(model.geom_fluid[:, 0] != 0))
+    return has_fluid(model) and bool(np.any(model.geom_fluid[:, 0] != 0))
 
 
 def _enabled(mujoco: Any, model: Any) -> bool:
@@ -97,9 +87,6 @@ _TENDONS = ("tendon_armature", "tendon_stiffnesspoly", "tendon_dampingpoly")
 # What a model may not have, and how it is found: a feature's name is a reason that the user sees.
 UNSUPPORTED: tuple[tuple[str, Test], ...] = (
     ("no joints", lambda mujoco, model: model.nv == 0),
-    ("the integrator implicit", lambda mujoco, model: int(model.opt.integrator) == 2),
-    ("the integrator implicitfast with a fluid", lambda mujoco, model: _is_fast(model) and _has_fluid(model)),
-    ("the integrator implicitfast with a body that has a free joint and nothing else in its tree", _lone_bodies),
     ("flags in <option><flag>: something is enabled", _enabled),
     ("a sensor of kinetic energy, which shows that of the step before", lags),
     ("flags in <option><flag>: something smooth is disabled", _disabled),
@@ -116,7 +103,7 @@ UNSUPPORTED: tuple[tuple[str, Test], ...] = (
     ("adhesion, or surfaces that move", _any("flg_adhesion", "flg_surfacevel")),
     ("springs or dampers that are not linear", _any("jnt_stiffnesspoly", "dof_dampingpoly", "nplastic")),
     ("springs of free or ball joints", _sprung_bodies),
-    ("wind, or fluid forces on ellipsoids", _bad_fluid),
+    ("fluid forces on ellipsoids", _bad_fluid),
     ("spatial tendons, or joints that are twice in one", _bad_tendons),
     ("armature of tendons, or springs or dampers of tendons that are not linear", _any(*_TENDONS)),
     ("signed distance fields", _bad_geoms),

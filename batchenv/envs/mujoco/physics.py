@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from batchenv import _core
 from batchenv._core import PhysicsPair, PhysicsSolver
-from batchenv.envs.mujoco import arena, constraints, inputs, pruning, sensors
+from batchenv.envs.mujoco import arena, constraints, derivatives, inputs, pruning, sensors
 from batchenv.envs.mujoco.features import disabled, pairs, reasons
 
 Lanes = Any  # library.Lanes; that module imports this one
@@ -75,6 +75,7 @@ _MASSES = ("body_mass", "body_subtreemass")
 _DERIVED = {
     "body_ipos or body_iquat": ("body_sameframe", "geom_sameframe", "site_sameframe"),
     "dof_frictionloss": ("always", "friction_id"),
+    "body_mass": ("lone_bodies",),
     "geom_solref or geom_solimp": ("pair_shape",),
 }
 
@@ -152,6 +153,7 @@ class Plan:
             "pair_friction": contacts.friction,
             "pair_curve": contacts.curve,
             **sensors.numbers(mujoco, model, found),
+            **derivatives.numbers(mujoco, model),
         }
 
         def field(name: str) -> Any:
@@ -168,6 +170,7 @@ class Plan:
         self.deciding = {
             **{name.removeprefix("opt_"): np.sign(field(name)) for name in _SIGNS},
             **{name: field(name) >= constraints.MINVAL for name in _MASSES},
+            "wind": (model.opt.wind != 0).any(),
         }
 
     def unlike(self, compiled: Plan) -> list[str]:

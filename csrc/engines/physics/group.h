@@ -11,6 +11,9 @@
     X(body_force, 6 * m->nbody)                                                                                        \
     X(damper, m->nv)                                                                                                   \
     X(fluid, m->nv)                                                                                                    \
+    X(qDeriv, m->nD)    /* and qLU */                                                                                  \
+    X(Dcacc, 6 * m->nB) /* of mjd_rne_vel */                                                                           \
+    X(Dcfrc, 6 * m->nB)                                                                                                \
     X(damped, m->nC) /* M - timestep * derivatives, factored */                                                        \
     X(damped_inverse, m->nv)                                                                                           \
     X(start_qpos, m->nq) /* of a step of mj_RungeKutta */                                                              \
@@ -109,6 +112,10 @@ struct be_physics_group {
     X(actuation)    /* mj_transmission, mj_fwdActuation */                                                             \
     X(acceleration) /* mj_fwdAcceleration */                                                                           \
     X(implicit)     /* mj_implicitSkip */                                                                              \
+    X(fluid_vel)    /* mjd_inertiaBoxFluid */                                                                          \
+    X(rne_vel)      /* mjd_rne_vel */                                                                                  \
+    X(lu)           /* mju_factorLUSparse, mju_solveLUSparse */                                                        \
+    X(lone_bodies)  /* mj_implicitSkip, of bodies that are alone in their tree */                                      \
     X(body_motion)  /* mj_rnePostConstraint, of cacc */                                                                \
     X(body_forces)  /* mj_rnePostConstraint, of cacc and cfrc_int */                                                   \
     X(subtree_vel)  /* mj_subtreeVel */                                                                                \

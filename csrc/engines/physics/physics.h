@@ -17,6 +17,7 @@
 
 /* Sizes of a model, by MuJoCo's names (nsensor is 0 where sensors are disabled). Ours are:
  *   num_trees      see tree_dofs
+ *   num_lone       see lone_bodies
  *   num_pairs      see pair_geoms
  *   num_candidates how many contacts there can be at most between the pairs of pair_own
  *   ne, nf         how many rows of equalities, and of friction loss, each lane has: see friction_id
@@ -32,9 +33,12 @@
     X(ntendon)                                                                                                         \
     X(nC)                                                                                                              \
     X(nmocap)                                                                                                          \
+    X(nD)                                                                                                              \
+    X(nB)                                                                                                              \
     X(nsensor)                                                                                                         \
     X(nsensordata)                                                                                                     \
     X(num_trees)                                                                                                       \
+    X(num_lone)                                                                                                        \
     X(num_pairs)                                                                                                       \
     X(num_candidates)                                                                                                  \
     X(ne)                                                                                                              \
@@ -55,6 +59,11 @@
  *               also turns their normal around, or 0
  *   jnt_shape   be_physics_shape of each joint's limit
  *   tendon_dofs the degrees of freedom of each (fixed) tendon, in increasing order, where wrap_objid has its joints
+ *   D_rownnz, D_rowadr, D_colind   the entries of the derivatives of forces by velocities: MuJoCo's or, where only M's
+ *               are needed, M's. mapD2M says where among them each of M's is. Only implicit integrators have any.
+ *   D_diag, mapM2D, B_rownnz, B_rowadr, B_colind   MuJoCo's, with the integrator implicit
+ *   B_above     for each entry of B, that of the same degree of freedom in the parent's row, or -1
+ *   lone_bodies bodies with a free joint, and nothing else in their tree, which implicitfast integrates in another way
  *   friction_id which degree of freedom, or nv + which tendon, each row of friction loss is of; tendons come last
  *   tree_dofs   where each tree of joints begins in the degrees of freedom, and their number at the end
  *   pair_geoms  two numbers for each pair of geoms that may ever touch, in the order in which MuJoCo looks at them
@@ -110,6 +119,17 @@
     X(M_rownnz)                                                                                                        \
     X(M_rowadr)                                                                                                        \
     X(M_colind)                                                                                                        \
+    X(D_rownnz)                                                                                                        \
+    X(D_rowadr)                                                                                                        \
+    X(D_colind)                                                                                                        \
+    X(D_diag)                                                                                                          \
+    X(mapD2M)                                                                                                          \
+    X(mapM2D)                                                                                                          \
+    X(B_rownnz)                                                                                                        \
+    X(B_rowadr)                                                                                                        \
+    X(B_colind)                                                                                                        \
+    X(B_above)                                                                                                         \
+    X(lone_bodies)                                                                                                     \
     X(opt_cone)                                                                                                        \
     X(opt_integrator)                                                                                                  \
     X(opt_iterations)                                                                                                  \
@@ -187,6 +207,7 @@
     X(opt_magnetic)                                                                                                    \
     X(opt_density)                                                                                                     \
     X(opt_viscosity)                                                                                                   \
+    X(opt_wind)                                                                                                        \
     X(opt_impratio)                                                                                                    \
     X(opt_tolerance)                                                                                                   \
     X(opt_ls_tolerance)                                                                                                \
@@ -212,6 +233,7 @@ enum { /* MuJoCo's numbers for jnt_type, sameframe and so on, which its files of
        BE_SAME_INERTIAROT = 4,
        BE_EULER = 0,
        BE_RK4 = 1,
+       BE_IMPLICIT = 2,
        BE_IMPLICITFAST = 3,
        BE_ROW_OF_CONTACT = 5, /* of efc_type: this or more */
        BE_ROW_OF_CONE = 7,

@@ -243,7 +243,6 @@ def test_constraints_at_any_time(monkeypatch):
 
 
 OTHERS = {
-    "the integrator implicit": xml(top=TOP.replace("<option", '<option integrator="implicit"')),
     "flags in <option><flag>: something is enabled": xml(
         top=TOP.replace('timestep="0.005"/>', '><flag fwdinv="enable"/></option>')
     ),
@@ -268,7 +267,9 @@ OTHERS = {
     "springs of free or ball joints": xml(
         BODY + '<body pos="1 0 1"><joint type="ball" stiffness="1"/><geom size=".1" pos=".1 0 0"/></body>'
     ),
-    "wind, or fluid forces on ellipsoids": xml(top=TOP.replace("<option", '<option density="2" wind="1 0 0"')),
+    "fluid forces on ellipsoids": xml(
+        LEG.format('<geom size=".1" fluidshape="ellipsoid"/>'), top=TOP.replace("<option", '<option density="2"')
+    ),
     "spatial tendons, or joints that are twice in one": xml(
         LEG.format(BALL + '<site name="s"/>') + '<site name="t"/>',
         '<tendon><spatial><site site="s"/><site site="t"/></spatial></tendon>',

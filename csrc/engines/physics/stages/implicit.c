@@ -1,19 +1,7 @@
-/* mj_implicitSkip with integrator implicitfast: the accelerations with which mj_step advances, in g->moved. Derivatives
- * of forces by velocities (mjd_smooth_vel) are those of dampers, and of actuators at joints and fixed tendons. */
-#include "engines/physics/group.h"
-
-/* Adds the derivative `slope` of a force on degrees of freedom, of which `moments` says how far each moves what the
- * force acts on, to those entries that a matrix with M's sparsity has (addJTBJSparse). */
-BE_INLINE void add(be_physics_group *g, const int32_t *dofs, const be_vd *moments, int count, be_vd slope) {
-    const be_physics_model *m = g->m;
-    for (int k = 0; k < count; k++) {
-        const int first = m->M_rowadr[dofs[k]], end = first + m->M_rownnz[dofs[k]];
-        for (int p = 0, at = first; p < count && at < end; p++) {
-            while (at < end && m->M_colind[at] < dofs[p]) at++;
-            if (at < end && m->M_colind[at] == dofs[p]) g->damped[at] += moments[p] * (moments[k] * slope);
-        }
-    }
-}
+/* mj_implicitSkip: the accelerations with which mj_step advances, in g->moved. Derivatives of forces by velocities
+ * (mjd_smooth_vel) are those of dampers, of fluids, and of actuators at joints and fixed tendons. */
+#include "engines/physics/derivatives.h"
+#include "engines/physics/fluid.h"
 
 /* The lanes in which a force is not at the limits of its range. */
 BE_INLINE be_vl within(be_vd force, be_vd low, be_vd high) { return ~((force <= low) | (force >= high)); }
@@ -44,7 +32,7 @@ BE_INLINE void add_actuator(be_physics_group *g, const int wide, int i) {
         const int first = m->tendon_adr[id], count = m->tendon_num[id];
         be_vd moments[count];
         for (int k = 0; k < count; k++) moments[k] = BE_K(tendon_coefs, first + k) * gear;
-        add(g, m->tendon_dofs + first, moments, count, slope);
+        be_add_derivative(g, m->tendon_dofs + first, moments, count, slope);
         return;
     }
     const int32_t dof = m->jnt_dofadr[id];
@@ -53,7 +41,7 @@ BE_INLINE void add_actuator(be_physics_group *g, const int wide, int i) {
             within(g->qfrc_actuator[dof], BE_K(jnt_actfrcrange, 2 * id), BE_K(jnt_actfrcrange, 2 * id + 1));
         slope = be_select(free, slope, be_set1(0));
     }
-    add(g, &dof, &gear, 1, slope);
+    be_add_derivative(g, &dof, &gear, 1, slope);
 }
 
 BE_INLINE void add_tendon(be_physics_group *g, const int wide, int i) {
@@ -61,21 +49,38 @@ BE_INLINE void add_tendon(be_physics_group *g, const int wide, int i) {
     const int first = m->tendon_adr[i], count = m->tendon_num[i];
     be_vd moments[count];
     for (int k = 0; k < count; k++) moments[k] = BE_K(tendon_coefs, first + k);
-    add(g, m->tendon_dofs + first, moments, count, -BE_K(tendon_damping, i));
+    be_add_derivative(g, m->tendon_dofs + first, moments, count, -BE_K(tendon_damping, i));
+}
+
+/* mjd_smooth_vel */
+BE_INLINE void derive(be_physics_group *g, const int wide) {
+    const be_physics_model *m = g->m;
+    be_zero(g->qDeriv, m->nD);
+    for (int i = 0; i < m->nu; i++) add_actuator(g, wide, i);
+    if (be_has_fluid(g)) BE_PHYSICS_STAGE_NAME(fluid_vel)(g);
+    for (int i = 0; i < m->nv; i++) g->qDeriv[m->mapD2M[m->M_rowadr[i] + m->M_rownnz[i] - 1]] -= BE_K(dof_damping, i);
+    for (int i = 0; i < m->ntendon; i++) {
+        if (BE_K1(tendon_damping, i) != 0) add_tendon(g, wide, i);
+    }
 }
 
 BE_INLINE void implicit(be_physics_group *g, const int wide) {
     const be_physics_model *m = g->m;
     const be_vd time = BE_K(opt_timestep, 0);
-    be_zero(g->damped, m->nC);
-    for (int i = 0; i < m->nu; i++) add_actuator(g, wide, i);
-    for (int i = 0; i < m->nv; i++) g->damped[m->M_rowadr[i] + m->M_rownnz[i] - 1] -= BE_K(dof_damping, i);
-    for (int i = 0; i < m->ntendon; i++) {
-        if (BE_K1(tendon_damping, i) != 0) add_tendon(g, wide, i);
-    }
-    for (int i = 0; i < m->nC; i++) g->damped[i] = g->M[i] + g->damped[i] * -time;
+    derive(g, wide);
     for (int i = 0; i < m->nv; i++) g->moved[i] = g->qfrc_smooth[i] + g->qfrc_constraint[i];
+    if (*m->opt_integrator == BE_IMPLICIT) {
+        BE_PHYSICS_STAGE_NAME(rne_vel)(g);
+        BE_PHYSICS_STAGE_NAME(lu)(g);
+        return;
+    }
+    for (int i = 0; i < m->nC; i++) g->damped[i] = g->M[i] + g->qDeriv[m->mapD2M[i]] * -time;
+    for (int k = 0; k < m->num_lone; k++) {
+        const int dof = m->body_dofadr[m->lone_bodies[k]], first = m->M_rowadr[dof];
+        be_copy(g->damped + first, g->M + first, m->M_rowadr[dof + 5] + m->M_rownnz[dof + 5] - first);
+    }
     g->present &= ~be_physics_factor(m, g->damped, g->damped_inverse);
     be_physics_solve(m, 0, (int)m->nv, g->moved, g->damped, g->damped_inverse);
+    if (m->num_lone) BE_PHYSICS_STAGE_NAME(lone_bodies)(g);
 }
 BE_PHYSICS_STAGE(implicit)

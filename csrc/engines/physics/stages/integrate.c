@@ -51,7 +51,7 @@ BE_INLINE const be_vd *damp(be_physics_group *g, const int wide, be_vd time) {
 
 BE_INLINE void advance(be_physics_group *g, const int wide) {
     const be_vd time = BE_K(opt_timestep, 0), *acceleration = g->moved;
-    if (*g->m->opt_integrator == BE_IMPLICITFAST) {
+    if (*g->m->opt_integrator >= BE_IMPLICIT) {
         BE_PHYSICS_STAGE_NAME(implicit)(g);
     } else {
         acceleration = damp(g, wide, time);

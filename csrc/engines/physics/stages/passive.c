@@ -1,25 +1,13 @@
 /* mj_passive: springs and dampers of joints and of fixed tendons, and a fluid around boxes of the bodies' inertia. */
-#include "engines/physics/group.h"
-
-#define PI 3.14159265358979323846
-
-/* The box with a body's mass and inertia. */
-BE_INLINE void box_of(be_vd *box, const be_physics_group *g, const int wide, int i) {
-    const be_vd x = BE_K(body_inertia, 3 * i), y = BE_K(body_inertia, 3 * i + 1), z = BE_K(body_inertia, 3 * i + 2);
-    const be_vd sums[3] = {y + z - x, x + z - y, x + y - z};
-    for (int k = 0; k < 3; k++) {
-        const be_vd least = be_select(sums[k] > BE_MINVAL, sums[k], be_set1(BE_MINVAL));
-        box[k] = be_sqrt(least / BE_K(body_mass, i) * 6.0);
-    }
-}
+#include "engines/physics/fluid.h"
 
 /* The fluid's force on a body that moves at `v` (turning first), all in the frame of its inertia. */
 BE_INLINE void drag(be_vd *force, const be_physics_group *g, const int wide, const be_vd *box, const be_vd *v) {
     be_zero(force, 6);
     if (BE_K1(opt_viscosity, 0) > 0) {
         const be_vd viscosity = BE_K(opt_viscosity, 0), diameter = (box[0] + box[1] + box[2]) / 3.0;
-        const be_vd turning = -PI * diameter * diameter * diameter * viscosity;
-        const be_vd moving = -3.0 * PI * diameter * viscosity;
+        const be_vd turning = -BE_PI * diameter * diameter * diameter * viscosity;
+        const be_vd moving = -3.0 * BE_PI * diameter * viscosity;
         for (int k = 0; k < 3; k++) {
             force[k] = v[k] * turning;
             force[3 + k] = v[3 + k] * moving;
@@ -39,25 +27,17 @@ BE_INLINE void drag(be_vd *force, const be_physics_group *g, const int wide, con
 }
 
 /* mj_inertiaBoxFluidModel: adds the fluid's force on body i to `fluid`. */
-BE_INLINE void swim(be_physics_group *g, const int wide, int i) {
+BE_INLINE void swim(be_physics_group *g, const int wide, int i, int windy) {
     const be_physics_model *m = g->m;
-    const be_vd *velocity = g->cvel + 6 * i, *axes = g->ximat + 9 * i;
-    be_vd box[3], offset[3], around[3], moving[3], local[6], force[6], torque[3], push[3];
-    box_of(box, g, wide, i);
-    be_sub3(offset, g->xipos + 3 * i, g->subtree_com + 3 * m->body_rootid[i]);
-    be_cross(around, offset, velocity);
-    be_sub3(moving, velocity + 3, around);
-    for (int k = 0; k < 3; k++) {
-        local[k] = axes[k] * velocity[0] + axes[3 + k] * velocity[1] + axes[6 + k] * velocity[2];
-        local[3 + k] = axes[k] * moving[0] + axes[3 + k] * moving[1] + axes[6 + k] * moving[2];
-    }
-    drag(force, g, wide, box, local);
+    const be_swimmer s = be_swimmer_of(g, wide, i, windy);
+    const be_vd *axes = g->ximat + 9 * i;
+    be_vd force[6], torque[3], push[3];
+    drag(force, g, wide, s.box, s.velocity);
     be_mul_mat_vec3(torque, axes, force);
     be_mul_mat_vec3(push, axes, force + 3);
     const int body = m->body_weldid[i];
-    if (body == 0) return;
     for (int d = m->body_dofadr[body] + m->body_dofnum[body] - 1; d >= 0; d = m->dof_parentid[d]) {
-        g->fluid[d] = be_pushed(g->fluid[d], g->cdof + 6 * d, offset, push, torque);
+        g->fluid[d] = be_pushed(g->fluid[d], g->cdof + 6 * d, s.offset, push, torque);
     }
 }
 
@@ -91,10 +71,11 @@ BE_INLINE void passive(be_physics_group *g, const int wide) {
         if (BE_K1(tendon_stiffness, i) != 0 || BE_K1(tendon_damping, i) != 0) pull_tendon(g, wide, i);
     }
     be_add_to(g->qfrc_passive, g->damper, m->nv);
-    if (BE_K1(opt_viscosity, 0) == 0 && BE_K1(opt_density, 0) == 0) return;
+    if (!be_has_fluid(g)) return;
+    const int windy = be_has_wind(g);
     be_zero(g->fluid, m->nv);
     for (int i = 0; i < m->nbody; i++) {
-        if (BE_K1(body_mass, i) >= BE_MINVAL) swim(g, wide, i);
+        if (be_swims(g, i)) swim(g, wide, i, windy);
     }
     be_add_to(g->qfrc_passive, g->fluid, m->nv);
 }
