@@ -3,6 +3,7 @@
 import numpy as np
 
 from helpers.mujoco import mujoco
+from helpers.random_smooth import Smooth
 
 NAMED = ("body", "geom", "site", "ball", "actuator", "limited_joint", "limited_tendon")
 CONTACT_FIELDS = ("found", "force", "torque", "dist", "pos", "normal", "tangent")
@@ -21,7 +22,7 @@ class Model:
     """A random model as XML."""
 
     def __init__(self, seed):
-        self.rng = np.random.default_rng(seed)
+        self.rng, self.smooth = np.random.default_rng(seed), Smooth(seed)
         self.joints, self.made, self.places = [], 0, []
         self.named = {kind: [] for kind in NAMED}
         self.rubs = self.chance(0.4)
@@ -208,7 +209,7 @@ class Model:
         if self.chance(0.3):
             values["armature"] = self.number(0, 0.5)
         curve = self.curve("limit") if kind != "ball" else ""
-        return f"<joint {self.attributes(values)} {curve} {self.friction_loss()}/>"
+        return f"<joint {self.attributes(values)} {curve} {self.friction_loss()} {self.smooth.joint()}/>"
 
     def friction_loss(self):
         if not self.rubs or self.chance(0.4):
@@ -224,12 +225,13 @@ class Model:
             site = f'<site {self.name("site")} pos="{self.numbers(3, -0.1, 0.1)}" {self.turned()}/>'
         children = "".join(self.body(depth + 1) for _ in range(self.pick(0, 1, 1, 2) if depth < 4 else 0))
         place = f'pos="{self.numbers(3, -0.3, 0.3)}" {self.turned() if self.chance(0.5) else ""}'
+        place += self.smooth.body()
         return f"<body {self.name('body')} {place}>{self.inertial()}{joints}{geoms}{site}{children}</body>"
 
     def tree(self, where):
         root = "<freejoint/>" if self.chance(0.5) else '<joint type="slide" axis="0 0 1"/>' + self.joint()
         geoms, child = self.geom(), self.body(1)
-        place = f'{self.name("body")} pos="{where} 0 {self.number(0.1, 0.7)}"'
+        place = f'{self.name("body")} pos="{where} 0 {self.number(0.1, 0.7)}" {self.smooth.body()}'
         return f"<body {place}>{root}{geoms}{child}{self.body(2)}</body>"
 
     def actuators(self):

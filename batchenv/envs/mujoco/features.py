@@ -112,7 +112,6 @@ UNSUPPORTED: tuple[tuple[str, Test], ...] = (
     ("limits of the forces on tendons", _any("tendon_actfrclimited")),
     ("armature or damping of actuators", _any("actuator_armature", "actuator_damping", "actuator_dampingpoly")),
     ("disabled groups of actuators", lambda mujoco, model: bool(model.opt.disableactuator)),
-    ("gravity compensation", _any("body_gravcomp")),
     ("adhesion, or surfaces that move", _any("flg_adhesion", "flg_surfacevel")),
     ("springs or dampers that are not linear", _any("jnt_stiffnesspoly", "dof_dampingpoly", "nplastic")),
     ("springs of free or ball joints", _sprung_bodies),

@@ -77,14 +77,24 @@ def _quats(mujoco: Any, model: Any) -> NDArray[np.float64]:
 
 # Numbers on whose signs it depends what is computed, and numbers that MuJoCo takes for 0 if they are very small. All
 # lanes of a group have to agree about them.
-_SIGNS = (*("jnt_stiffness", "dof_damping", "tendon_stiffness", "tendon_damping"), *("opt_density", "opt_viscosity"))
+_SIGNS = (
+    *("jnt_stiffness", "dof_damping", "tendon_stiffness", "tendon_damping"),
+    *("opt_density", "opt_viscosity", "body_gravcomp"),
+)
 _MASSES = ("body_mass", "body_subtreemass")
 # Which numbers of _core.PHYSICS_INTS are derived from which fields that lanes may have of their own.
 _DERIVED = {
     "body_ipos or body_iquat": ("body_sameframe", "geom_sameframe", "site_sameframe"),
     "dof_frictionloss": ("always", "friction_id"),
+    "gravity or body_gravcomp": ("gravcomp",),
     "geom_solref or geom_solimp": ("pair_shape",),
 }
+
+
+def _compensates(mujoco: Any, model: Any) -> bool:
+    """Whether gravity compensation is computed."""
+    possible = getattr(model, "flg_gravcomp", getattr(model, "ngravcomp", 0))
+    return bool(possible and not disabled(mujoco, model, "GRAVITY") and mujoco.mju_norm3(model.opt.gravity) != 0)
 
 
 class Plan:
@@ -140,6 +150,7 @@ class Plan:
             "always": int(constraints.always(mujoco, model, solver)),
             "asks": int(constraints.asks(mujoco, model)),
             "body_quat": _quats(mujoco, model),
+            "gravcomp": _compensates(mujoco, model),
             "damps": int(not disabled(mujoco, model, "EULERDAMP")),
             "jnt_limited": model.jnt_limited * limits * ~constraints.limited_balls(mujoco, model),
             "tendon_limited": model.tendon_limited * limits,

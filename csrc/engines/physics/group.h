@@ -11,6 +11,7 @@
     X(body_force, 6 * m->nbody)                                                                                        \
     X(damper, m->nv)                                                                                                   \
     X(fluid, m->nv)                                                                                                    \
+    X(gravcomp, *m->gravcomp * m->nv)                                                                                  \
     X(damped, m->nC) /* M - timestep * derivatives, factored */                                                        \
     X(damped_inverse, m->nv)                                                                                           \
     X(start_qpos, m->nq) /* of a step of mj_RungeKutta */                                                              \

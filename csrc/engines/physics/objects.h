@@ -71,4 +71,23 @@ BE_INLINE void be_object_acceleration(be_vd *to, const be_physics_group *g, cons
     be_add_to(to + 3, coriolis, 3);
 }
 
+/* mj_applyFT: adds what a force and a torque on body i, at the given offset from its tree's centre of mass, do to its
+ * degrees of freedom. */
+BE_INLINE void be_apply(be_vd *to, const be_physics_group *g, int i, const be_vd *offset, const be_vd *force,
+                        const be_vd *torque) {
+    const be_physics_model *m = g->m;
+    const int body = m->body_weldid[i];
+    if (body == 0) return;
+    for (int d = m->body_dofadr[body] + m->body_dofnum[body] - 1; d >= 0; d = m->dof_parentid[d]) {
+        const be_vd *dof = g->cdof + 6 * d;
+        be_vd swing[3], sum = be_set1(0);
+        be_cross(swing, dof, offset);
+        for (int k = 0; k < 3; k++) sum += (dof[3 + k] + swing[k]) * force[k];
+        to[d] += sum;
+        sum = be_set1(0);
+        for (int k = 0; k < 3; k++) sum += dof[k] * torque[k];
+        to[d] += sum;
+    }
+}
+
 #endif

@@ -45,6 +45,7 @@
  *   damps       1: Euler's damping is implicit
  *   always      1: each lane has constraints that are not made here at any time
  *   asks        1: the caller may be asked for rows of constraints
+ *   gravcomp    1: bodies may have gravity compensation
  *   solves      be_physics_solves: which solver there is here, for lanes whose constraints are all of known kinds
  *   senses      what sensors need besides the results of a step: BE_SENSES_...
  *   sensor_kind BE_SENSOR_..., or -1: unknown here
@@ -74,6 +75,7 @@
     X(jnt_dofadr)                                                                                                      \
     X(jnt_limited)                                                                                                     \
     X(jnt_actfrclimited)                                                                                               \
+    X(jnt_actgravcomp)                                                                                                 \
     X(dof_bodyid)                                                                                                      \
     X(dof_jntid)                                                                                                       \
     X(dof_parentid)                                                                                                    \
@@ -115,6 +117,7 @@
     X(damps)                                                                                                           \
     X(always)                                                                                                          \
     X(asks)                                                                                                            \
+    X(gravcomp)                                                                                                        \
     X(solves)                                                                                                          \
     X(senses)                                                                                                          \
     X(contact_shown)                                                                                                   \
@@ -146,6 +149,7 @@
     X(body_mass)                                                                                                       \
     X(body_subtreemass)                                                                                                \
     X(body_inertia)                                                                                                    \
+    X(body_gravcomp)                                                                                                   \
     X(body_invweight0)                                                                                                 \
     X(jnt_pos)                                                                                                         \
     X(jnt_axis)                                                                                                        \

@@ -263,7 +263,6 @@ OTHERS = {
     "limits of the forces on tendons": xml(
         more='<tendon><fixed actuatorfrcrange="-1 1"><joint joint="a" coef="1"/></fixed></tendon>'
     ),
-    "gravity compensation": xml(LEG.replace("<body", '<body gravcomp="1"').format(BALL)),
     "springs of free or ball joints": xml(
         BODY + '<body pos="1 0 1"><joint type="ball" stiffness="1"/><geom size=".1" pos=".1 0 0"/></body>'
     ),

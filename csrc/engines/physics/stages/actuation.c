@@ -51,6 +51,9 @@ BE_INLINE void actuation(be_physics_group *g, const int wide) {
             at_joint(g, wide, i);
         }
     }
+    for (int i = 0; *m->gravcomp && i < m->nv; i++) {
+        if (m->jnt_actgravcomp[m->dof_jntid[i]]) g->qfrc_actuator[i] += g->gravcomp[i];
+    }
     for (int j = 0; j < m->njnt; j++) {
         if (!m->jnt_actfrclimited[j]) continue;
         be_vd *force = &g->qfrc_actuator[m->jnt_dofadr[j]];

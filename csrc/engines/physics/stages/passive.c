@@ -1,5 +1,6 @@
-/* mj_passive: springs and dampers of joints and of fixed tendons, and a fluid around boxes of the bodies' inertia. */
-#include "engines/physics/group.h"
+/* mj_passive: springs and dampers of joints and of fixed tendons, a fluid around boxes of the bodies' inertia, and
+ * gravity compensation. */
+#include "engines/physics/objects.h"
 
 #define PI 3.14159265358979323846
 
@@ -54,19 +55,7 @@ BE_INLINE void swim(be_physics_group *g, const int wide, int i) {
     drag(force, g, wide, box, local);
     be_mul_mat_vec3(torque, axes, force);
     be_mul_mat_vec3(push, axes, force + 3);
-    /* mj_applyFT */
-    const int body = m->body_weldid[i];
-    if (body == 0) return;
-    for (int d = m->body_dofadr[body] + m->body_dofnum[body] - 1; d >= 0; d = m->dof_parentid[d]) {
-        const be_vd *dof = g->cdof + 6 * d;
-        be_vd swing[3], sum = be_set1(0);
-        be_cross(swing, dof, offset);
-        for (int k = 0; k < 3; k++) sum += (dof[3 + k] + swing[k]) * push[k];
-        g->fluid[d] += sum;
-        sum = be_set1(0);
-        for (int k = 0; k < 3; k++) sum += dof[k] * torque[k];
-        g->fluid[d] += sum;
-    }
+    be_apply(g->fluid, g, i, offset, push, torque);
 }
 
 BE_INLINE void pull_tendon(be_physics_group *g, const int wide, int i) {
@@ -80,6 +69,26 @@ BE_INLINE void pull_tendon(be_physics_group *g, const int wide, int i) {
         const int dof = m->tendon_dofs[k];
         g->qfrc_passive[dof] += BE_K(tendon_coefs, k) * spring;
         g->damper[dof] += BE_K(tendon_coefs, k) * damper;
+    }
+}
+
+/* mj_gravcomp: bodies' parts of gravity, with the other sign. Some joints have actuators that take this upon them. */
+BE_INLINE void compensate(be_physics_group *g, const int wide) {
+    const be_physics_model *m = g->m;
+    const be_vd torque[3] = {be_set1(0), be_set1(0), be_set1(0)};
+    int any = 0;
+    be_zero(g->gravcomp, m->nv);
+    for (int i = 1; i < m->nbody; i++) {
+        if (BE_K1(body_gravcomp, i) == 0) continue;
+        const be_vd scale = -(BE_K(body_mass, i) * BE_K(body_gravcomp, i));
+        be_vd force[3], offset[3];
+        for (int k = 0; k < 3; k++) force[k] = BE_K(opt_gravity, k) * scale;
+        be_sub3(offset, g->xipos + 3 * i, g->subtree_com + 3 * m->body_rootid[i]);
+        be_apply(g->gravcomp, g, i, offset, force, torque);
+        any = 1;
+    }
+    for (int i = 0; any && i < m->nv; i++) {
+        if (!m->jnt_actgravcomp[m->dof_jntid[i]]) g->qfrc_passive[i] += g->gravcomp[i];
     }
 }
 
@@ -99,11 +108,13 @@ BE_INLINE void passive(be_physics_group *g, const int wide) {
         if (BE_K1(tendon_stiffness, i) != 0 || BE_K1(tendon_damping, i) != 0) pull_tendon(g, wide, i);
     }
     be_add_to(g->qfrc_passive, g->damper, m->nv);
-    if (BE_K1(opt_viscosity, 0) == 0 && BE_K1(opt_density, 0) == 0) return;
-    be_zero(g->fluid, m->nv);
-    for (int i = 0; i < m->nbody; i++) {
-        if (BE_K1(body_mass, i) >= BE_MINVAL) swim(g, wide, i);
+    if (BE_K1(opt_viscosity, 0) != 0 || BE_K1(opt_density, 0) != 0) {
+        be_zero(g->fluid, m->nv);
+        for (int i = 0; i < m->nbody; i++) {
+            if (BE_K1(body_mass, i) >= BE_MINVAL) swim(g, wide, i);
+        }
+        be_add_to(g->qfrc_passive, g->fluid, m->nv);
     }
-    be_add_to(g->qfrc_passive, g->fluid, m->nv);
+    if (*m->gravcomp) compensate(g, wide);
 }
 BE_PHYSICS_STAGE(passive)
