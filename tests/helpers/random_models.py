@@ -35,6 +35,8 @@ class Model:
         if self.chance(0.5):
             tendons += self.more_tendons()
             actuators += self.servos()
+        places = [*self.places, *(f'joint="{name}"' for name in self.joints)]
+        actuators += f"<actuator>{self.smooth.actuators(places)}</actuator>"
         contacts, equalities = self.contacts(), self.equalities() if self.chance(0.2) else ""
         mass, inertia, flags, decoration = self.bound(), self.bound(), self.flags(), self.decoration()
         self.rng = np.random.default_rng((seed, 1))  # so that the rest of a model does not depend on its sensors

@@ -110,6 +110,7 @@ class Both:
         mujoco.mj_resetData(model, data)
         data.qpos[:] += rng.uniform(-scale, scale, model.nq)
         data.qvel[:] = rng.standard_normal(model.nv) * scale
+        data.act[:] += rng.uniform(-scale, scale, model.na)
         mujoco.mj_getState(model, data, lanes.records[lane, : lanes.state_size], lanes.signature)
 
     def compare(self, rng, calls):

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from batchenv.envs.mujoco import actuators
 from batchenv.envs.mujoco.carried_arrays import lags
 
 _MOST_PAIRS = 4000  # of geoms that are looked at in each evaluation
@@ -40,14 +41,6 @@ def _misplaced(mujoco: Any, model: Any) -> bool:
     if not single or not (of_joint | of_tendon).all():
         return True
     return not joints(mujoco, model, "SLIDE", "HINGE")[model.actuator_trnid[of_joint, 0]].all()
-
-
-def _bad_forces(mujoco: Any, model: Any) -> bool:
-    """Whether some actuator has a gain or a bias that is neither fixed nor affine."""
-    gains = [int(mujoco.mjtGain.mjGAIN_FIXED), int(mujoco.mjtGain.mjGAIN_AFFINE)]
-    biases = [int(mujoco.mjtBias.mjBIAS_NONE), int(mujoco.mjtBias.mjBIAS_AFFINE)]
-    known = np.isin(model.actuator_gaintype, gains) & np.isin(model.actuator_biastype, biases)
-    return not known.all()
 
 
 def _bad_tendons(mujoco: Any, model: Any) -> bool:
@@ -105,10 +98,10 @@ UNSUPPORTED: tuple[tuple[str, Test], ...] = (
     ("flags in <option><flag>: something smooth is disabled", _disabled),
     ("plugins", _any("nplugin")),
     ("flexes", _any("nflex")),
-    ("states of actuators", _any("na", "actuator_dyntype")),
+    ("states of actuators other than integrals, filters and muscles", actuators.bad_states),
     ("delays of actuators or sensors", _any("nhistory", "actuator_delay", "sensor_delay")),
     ("actuators that are not at slide or hinge joints, or fixed tendons", _misplaced),
-    ("actuators whose force is not affine in length and velocity", _bad_forces),
+    ("actuators whose force is neither affine in length and velocity, nor a muscle's", actuators.bad_forces),
     ("limits of the forces on tendons", _any("tendon_actfrclimited")),
     ("armature or damping of actuators", _any("actuator_armature", "actuator_damping", "actuator_dampingpoly")),
     ("disabled groups of actuators", lambda mujoco, model: bool(model.opt.disableactuator)),

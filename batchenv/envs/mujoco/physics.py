@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from batchenv import _core
 from batchenv._core import PhysicsPair, PhysicsSolver
-from batchenv.envs.mujoco import arena, constraints, pruning, sensors
+from batchenv.envs.mujoco import actuators, arena, constraints, pruning, sensors
 from batchenv.envs.mujoco.features import disabled, pairs, reasons
 
 Lanes = Any  # library.Lanes; that module imports this one
@@ -155,6 +155,7 @@ class Plan:
             "jnt_limited": model.jnt_limited * limits * ~constraints.limited_balls(mujoco, model),
             "tendon_limited": model.tendon_limited * limits,
             **_tendons(model),
+            **actuators.numbers(model),
             # MuJoCo takes 0 for what is the negative of gravity
             "opt_gravity": np.full(3, -0.0) if disabled(mujoco, model, "GRAVITY") else model.opt.gravity,
             "solves": solver,
@@ -361,6 +362,7 @@ class SelfCheck:
             scale = (0.01, 0.1, 0.5, 2.0)[lane % 4]
             data.qpos[:] += self._rng.uniform(-scale, scale, model.nq)
             data.qvel[:] = self._rng.standard_normal(model.nv) * scale * (1, 5)[lane // 4 % 2]
+            data.act[:] += self._rng.uniform(-scale, scale, model.na)
             mujoco.mj_getState(model, data, state, self._lanes.signature)
         self._version = mujoco.__version__
 

@@ -120,7 +120,7 @@ enum { MJ_CALLBACKS = 7 };
 extern const char *const be_mujoco_callback_names[MJ_CALLBACKS];
 
 /* How lanes are stepped together. */
-enum { MJ_STATE_TIME, MJ_STATE_QPOS, MJ_STATE_QVEL, MJ_STATE_WARMSTART, MJ_STATE_CTRL, MJ_STATES };
+enum { MJ_STATE_TIME, MJ_STATE_QPOS, MJ_STATE_QVEL, MJ_STATE_ACT, MJ_STATE_WARMSTART, MJ_STATE_CTRL, MJ_STATES };
 enum {
     MJ_STAGE_TENDON,
     MJ_STAGE_COLLISION,

@@ -16,8 +16,10 @@
     X(damped_inverse, m->nv)                                                                                           \
     X(start_qpos, m->nq) /* of a step of mj_RungeKutta */                                                              \
     X(start_qvel, m->nv)                                                                                               \
+    X(start_act, m->na)                                                                                                \
     X(velocity, 4 * m->nv) /* of its four evaluations */                                                               \
     X(acceleration, 4 * m->nv)                                                                                         \
+    X(rates, 4 * m->na)                                                                                                \
     X(moved, m->nv)                                                                                                    \
     X(contact_found, m->num_candidates) /* masks */                                                                    \
     X(contact_here, m->num_candidates)  /* masks without contacts that are in their gap: they have no force */         \
@@ -175,11 +177,5 @@ static inline be_vl be_lanes_of(unsigned bits) {
  * group (be_physics_alike says so of their models). */
 #define BE_K(name, index) (wide ? g->columns[g->m->at.name + (index)] : be_set1(g->floats[g->m->at.name + (index)]))
 #define BE_K1(name, index) (g->floats[g->m->at.name + (index)])
-
-/* Actuator i's control, within its range. */
-BE_INLINE be_vd be_control_of(const be_physics_group *g, const int wide, int i) {
-    if (!g->m->actuator_ctrllimited[i]) return g->ctrl[i];
-    return be_clip(g->ctrl[i], BE_K(actuator_ctrlrange, 2 * i), BE_K(actuator_ctrlrange, 2 * i + 1));
-}
 
 #endif

@@ -25,6 +25,7 @@
     X(nq)                                                                                                              \
     X(nv)                                                                                                              \
     X(nu)                                                                                                              \
+    X(na)                                                                                                              \
     X(nbody)                                                                                                           \
     X(njnt)                                                                                                            \
     X(ngeom)                                                                                                           \
@@ -94,6 +95,10 @@
     X(actuator_trnid)                                                                                                  \
     X(actuator_gaintype)                                                                                               \
     X(actuator_biastype)                                                                                               \
+    X(actuator_dyntype)                                                                                                \
+    X(actuator_actadr)                                                                                                 \
+    X(actuator_actlimited)                                                                                             \
+    X(actuator_actearly)                                                                                               \
     X(actuator_ctrllimited)                                                                                            \
     X(actuator_forcelimited)                                                                                           \
     X(sensor_kind)                                                                                                     \
@@ -135,6 +140,8 @@
  *   jnt_curve      BE_CURVE numbers of each joint's limit
  *   tendon_coefs   how far each degree of freedom of tendon_dofs moves its tendon
  *   friction_loss, friction_R, friction_D, friction_damping   of each row of friction loss: see make_constraint.c
+ *   actuator_decay   what is left of a filter's error is 1 - this, after a step; this and actuator_dynprm,
+ *                  actuator_actrange, actuator_lengthrange and actuator_acc0 are empty where no actuator needs them
  *   geom_box       a box around each geom, in the geom's axes: its middle, and half of its sizes
  *   pair_reach     for each pair, how far apart the geoms' middles, axes and surfaces may be when a contact begins
  *   pair_begin     how far apart the surfaces may be when MuJoCo notes a contact: the margin and the gap
@@ -181,6 +188,11 @@
     X(actuator_biasprm)                                                                                                \
     X(actuator_forcerange)                                                                                             \
     X(actuator_gear)                                                                                                   \
+    X(actuator_dynprm)                                                                                                 \
+    X(actuator_decay)                                                                                                  \
+    X(actuator_actrange)                                                                                               \
+    X(actuator_lengthrange)                                                                                            \
+    X(actuator_acc0)                                                                                                   \
     X(sensor_cutoff)                                                                                                   \
     X(opt_timestep)                                                                                                    \
     X(opt_gravity)                                                                                                     \
@@ -216,9 +228,13 @@ enum { /* MuJoCo's numbers for jnt_type, sameframe and so on, which its files of
        BE_ROW_OF_CONE = 7, /* of efc_type */
        BE_PLANE = 0,
        BE_CAPSULE = 3,
-       BE_AT_TENDON = 3,    /* of actuator_trntype */
-       BE_AFFINE = 1,       /* of actuator_gaintype and actuator_biastype */
-       BE_GAIN_PARAMS = 10, /* numbers per row of actuator_gainprm and actuator_biasprm */
+       BE_AT_TENDON = 3, /* of actuator_trntype */
+       BE_AFFINE = 1,    /* of actuator_gaintype and actuator_biastype */
+       BE_MUSCLE = 2,
+       BE_INTEGRATOR = 1, /* of actuator_dyntype */
+       BE_FILTEREXACT = 3,
+       BE_MUSCLE_STATE = 4,
+       BE_GAIN_PARAMS = 10, /* numbers per row of actuator_gainprm, actuator_biasprm and actuator_dynprm */
        BE_OBJECT_BODY = 1,  /* of sensor_objtype and sensor_reftype: a body's inertial frame, and its own */
        BE_OBJECT_XBODY = 2,
        BE_OBJECT_GEOM = 5,
@@ -351,6 +367,7 @@ typedef struct be_physics_model {
     X(qpos, m->nq)                                                                                                     \
     X(qvel, m->nv)                                                                                                     \
     X(ctrl, m->nu)                                                                                                     \
+    X(act, m->na)                                                                                                      \
     X(qacc_warmstart, m->nv)                                                                                           \
     X(xpos, 3 * m->nbody)                                                                                              \
     X(xquat, 4 * m->nbody)                                                                                             \
@@ -375,6 +392,7 @@ typedef struct be_physics_model {
     X(actuator_length, m->nu)                                                                                          \
     X(actuator_velocity, m->nu)                                                                                        \
     X(actuator_force, m->nu)                                                                                           \
+    X(act_dot, m->na)                                                                                                  \
     X(cvel, 6 * m->nbody)                                                                                              \
     X(cdof_dot, 6 * m->nv)                                                                                             \
     X(qfrc_passive, m->nv)                                                                                             \
@@ -449,7 +467,7 @@ typedef double be_physics_ray(const double *pos, const double *mat, const double
                               const double *direction, int type, double *normal);
 
 /* A step of an env: `steps` steps of MuJoCo for `count` lanes (BE_PHYSICS_LANES at most). Each lane has its own row of
- * floats, which may be the same. The caller has filled in qpos, qvel, ctrl and qacc_warmstart; after the step, all
+ * floats, which may be the same. The caller has filled in qpos, qvel, act, ctrl and qacc_warmstart; after the step, all
  * arrays are as in mjData. */
 typedef struct be_physics_job {
     int count;

@@ -252,13 +252,14 @@ OTHERS = {
     "flags in <option><flag>: something smooth is disabled": xml(
         top=TOP.replace('timestep="0.005"/>', '><flag spring="disable"/></option>')
     ),
-    "states of actuators": xml(motor=MOTOR.replace("<motor", '<general dyntype="filter"')),
+    "states of actuators other than integrals, filters and muscles": xml(
+        motor=MOTOR.replace("<motor", '<general dyntype="user" actdim="1"')
+    ),
     "actuators that are not at slide or hinge joints, or fixed tendons": xml(
         LEG.format(BALL + '<site name="s"/>'), motor='<actuator><motor site="s" ctrlrange="-1 1"/></actuator>'
     ),
-    "actuators whose force is not affine in length and velocity": xml(
-        motor='<actuator><general joint="b" gaintype="muscle" lengthrange="-1 1" ctrlrange="-1 1" '
-        'gainprm="0.75 1.05 -1 200 .5 1.6 1.5 1.3 1.2"/></actuator>'
+    "actuators whose force is neither affine in length and velocity, nor a muscle's": xml(
+        motor=MOTOR.replace("<motor", '<general gaintype="user"')
     ),
     "limits of the forces on tendons": xml(
         more='<tendon><fixed actuatorfrcrange="-1 1"><joint joint="a" coef="1"/></fixed></tendon>'

@@ -1,11 +1,21 @@
-/* mj_transmission, the velocities of actuators, which mj_fwdVelocity computes, and mj_fwdActuation: for actuators
- * without states at slide and hinge joints and at fixed tendons. */
-#include "engines/physics/group.h"
+/* mj_transmission, the velocities of actuators, which mj_fwdVelocity computes, and mj_fwdActuation: for actuators at
+ * slide and hinge joints and at fixed tendons. */
+#include "engines/physics/actuators.h"
 
 /* A gain or a bias: what actuator i's row of parameters comes to. */
 #define AFFINE(which, i)                                                                                               \
     (BE_K(which, BE_GAIN_PARAMS * (i)) + BE_K(which, BE_GAIN_PARAMS * (i) + 1) * g->actuator_length[i] +               \
      BE_K(which, BE_GAIN_PARAMS * (i) + 2) * g->actuator_velocity[i])
+
+/* How fast the state of actuator i changes. */
+BE_INLINE be_vd rate_of(const be_physics_group *g, const int wide, int i) {
+    const be_physics_model *m = g->m;
+    const be_vd control = be_control_of(g, wide, i);
+    if (m->actuator_dyntype[i] == BE_INTEGRATOR) return control;
+    if (m->actuator_dyntype[i] == BE_MUSCLE_STATE) return be_muscle_rate(g, wide, i, control);
+    const be_vd tau = be_at_least_tiny(BE_K(actuator_dynprm, BE_GAIN_PARAMS * i));
+    return (control - g->act[m->actuator_actadr[i]]) / tau;
+}
 
 /* What actuator i pulls with. */
 BE_INLINE be_vd force_of(be_physics_group *g, const int wide, int i) {
@@ -13,7 +23,15 @@ BE_INLINE be_vd force_of(be_physics_group *g, const int wide, int i) {
     be_vd gain = BE_K(actuator_gainprm, BE_GAIN_PARAMS * i), bias = be_set1(0);
     if (m->actuator_gaintype[i] == BE_AFFINE) gain = AFFINE(actuator_gainprm, i);
     if (m->actuator_biastype[i] == BE_AFFINE) bias = AFFINE(actuator_biasprm, i);
-    const be_vd force = gain * be_control_of(g, wide, i) + bias;
+    if (m->actuator_gaintype[i] == BE_MUSCLE) gain = be_muscle_gain(g, wide, i, 0);
+    if (m->actuator_biastype[i] == BE_MUSCLE) bias = be_muscle_bias(g, wide, i);
+    be_vd force;
+    if (be_has_state(m, i)) {
+        g->act_dot[m->actuator_actadr[i]] = rate_of(g, wide, i);
+        force = gain * be_activation_of(g, wide, i) + bias;
+    } else {
+        force = gain * be_control_of(g, wide, i) + bias;
+    }
     if (!m->actuator_forcelimited[i]) return force;
     return be_clip(force, BE_K(actuator_forcerange, 2 * i), BE_K(actuator_forcerange, 2 * i + 1));
 }

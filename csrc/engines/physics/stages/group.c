@@ -56,7 +56,7 @@ static void write(be_physics_group *g, int array, int lane, const double *values
 
 /* Lanes without an env repeat the first one, whose numbers are sound. */
 static void pad(be_physics_group *g) {
-    static const int given[] = {BE_ARRAY_qpos, BE_ARRAY_qvel, BE_ARRAY_ctrl, BE_ARRAY_qacc_warmstart};
+    static const int given[] = {BE_ARRAY_qpos, BE_ARRAY_qvel, BE_ARRAY_act, BE_ARRAY_ctrl, BE_ARRAY_qacc_warmstart};
     for (size_t k = 0; k < sizeof given / sizeof *given; k++) {
         double *values = (double *)g->arrays[given[k]];
         const int64_t n = g->counts[given[k]];

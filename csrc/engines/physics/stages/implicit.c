@@ -1,6 +1,6 @@
 /* mj_implicitSkip with integrator implicitfast: the accelerations with which mj_step advances, in g->moved. Derivatives
  * of forces by velocities (mjd_smooth_vel) are those of dampers, and of actuators at joints and fixed tendons. */
-#include "engines/physics/group.h"
+#include "engines/physics/actuators.h"
 
 /* Adds the derivative `slope` of a force on degrees of freedom, of which `moments` says how far each moves what the
  * force acts on, to those entries that a matrix with M's sparsity has (addJTBJSparse). */
@@ -23,11 +23,14 @@ BE_INLINE be_vd slope_of(const be_physics_group *g, const int wide, int i) {
     const be_physics_model *m = g->m;
     be_vd slope = be_set1(0);
     if (m->actuator_biastype[i] == BE_AFFINE) slope = BE_K(actuator_biasprm, BE_GAIN_PARAMS * i + 2);
-    if (m->actuator_gaintype[i] == BE_AFFINE) {
-        const be_vd gain = BE_K(actuator_gainprm, BE_GAIN_PARAMS * i + 2);
-        /* Before 3.13, MuJoCo does not clip it here. */
-        const be_vd control = *m->version >= 3013 ? be_control_of(g, wide, i) : g->ctrl[i];
-        slope = be_select(gain != 0, slope + gain * control, slope);
+    if (m->actuator_gaintype[i] == BE_AFFINE || m->actuator_gaintype[i] == BE_MUSCLE) {
+        const be_vd gain = m->actuator_gaintype[i] == BE_MUSCLE ? be_muscle_gain(g, wide, i, 1)
+                                                                : BE_K(actuator_gainprm, BE_GAIN_PARAMS * i + 2);
+        /* Before 3.13, MuJoCo does not clip controls here. */
+        const be_vd input = be_has_state(m, i)    ? be_activation_of(g, wide, i)
+                            : *m->version >= 3013 ? be_control_of(g, wide, i)
+                                                  : g->ctrl[i];
+        slope = be_select(gain != 0, slope + gain * input, slope);
     }
     if (!m->actuator_forcelimited[i]) return slope;
     const be_vl free =
