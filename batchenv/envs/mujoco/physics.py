@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from batchenv import _core
 from batchenv._core import PhysicsPair, PhysicsSolver
-from batchenv.envs.mujoco import actuators, arena, constraints, pruning, sensors
+from batchenv.envs.mujoco import actuators, arena, constraints, passive, pruning, sensors
 from batchenv.envs.mujoco.features import disabled, pairs, reasons
 
 Lanes = Any  # library.Lanes; that module imports this one
@@ -91,12 +91,6 @@ _DERIVED = {
 }
 
 
-def _compensates(mujoco: Any, model: Any) -> bool:
-    """Whether gravity compensation is computed."""
-    possible = getattr(model, "flg_gravcomp", getattr(model, "ngravcomp", 0))
-    return bool(possible and not disabled(mujoco, model, "GRAVITY") and mujoco.mju_norm3(model.opt.gravity) != 0)
-
-
 class Plan:
     """A model as the C core reads it: see csrc/engines/physics/physics.h.
 
@@ -150,12 +144,11 @@ class Plan:
             "always": int(constraints.always(mujoco, model, solver)),
             "asks": int(constraints.asks(mujoco, model)),
             "body_quat": _quats(mujoco, model),
-            "gravcomp": _compensates(mujoco, model),
-            "damps": int(not disabled(mujoco, model, "EULERDAMP")),
             "jnt_limited": model.jnt_limited * limits * ~constraints.limited_balls(mujoco, model),
             "tendon_limited": model.tendon_limited * limits,
             **_tendons(model),
-            **actuators.numbers(model),
+            **actuators.numbers(mujoco, model),
+            **passive.numbers(mujoco, model),
             # MuJoCo takes 0 for what is the negative of gravity
             "opt_gravity": np.full(3, -0.0) if disabled(mujoco, model, "GRAVITY") else model.opt.gravity,
             "solves": solver,

@@ -2,6 +2,9 @@
 #ifndef BE_PHYSICS_ACTUATORS_H
 #define BE_PHYSICS_ACTUATORS_H
 
+#include <limits.h>
+#include <math.h>
+
 #include "engines/physics/group.h"
 
 BE_INLINE be_vd be_at_least_tiny(be_vd x) { return be_select(x > BE_MINVAL, x, be_set1(BE_MINVAL)); }
@@ -31,6 +34,28 @@ BE_INLINE be_vd be_activation_of(const be_physics_group *g, const int wide, int 
     return g->m->actuator_actearly[i] ? be_next_activation(g, wide, i, g->act_dot[at]) : g->act[at];
 }
 BE_INLINE int be_has_state(const be_physics_model *m, int i) { return m->na && m->actuator_actadr[i] >= 0; }
+
+/* wrapPeriod, wrapSetpoint: of a setpoint that is an angle, the one that is nearest to the actuator's length. */
+BE_INLINE be_vd be_wrapped(const be_physics_group *g, const int wide, int i, be_vd setpoint) {
+    const be_vd period = BE_K(actuator_period, i), turns = (setpoint - g->actuator_length[i]) / period;
+    be_vd whole = turns;
+    for (int lane = 0; lane < BE_VL; lane++) {
+        whole[lane] = fmin(fmax(round(turns[lane]), INT_MIN), INT_MAX); /* mju_round returns an int */
+    }
+    return be_select(period > 0, setpoint - period * whole, setpoint);
+}
+
+/* The degrees of freedom that move actuator i, which has a row of `moments`, in some lane, and how far they move it.
+ * Returns their number. */
+static inline int be_moments_of(const be_physics_group *g, int i, int32_t *dofs, be_vd *found) {
+    const be_vd *moment = g->moments + g->m->actuator_moment[i] * g->m->nv;
+    int count = 0;
+    for (int d = 0; d < g->m->nv; d++) {
+        if (!be_mask_bits(moment[d] != 0)) continue;
+        dofs[count] = d, found[count++] = moment[d];
+    }
+    return count;
+}
 
 /* ---- muscles ------------------------------------------------------------------------------------------- */
 

@@ -12,6 +12,7 @@
     X(damper, m->nv)                                                                                                   \
     X(fluid, m->nv)                                                                                                    \
     X(gravcomp, *m->gravcomp * m->nv)                                                                                  \
+    X(moments, m->num_moments * m->nv)                                                                                 \
     X(damped, m->nC) /* M - timestep * derivatives, factored */                                                        \
     X(damped_inverse, m->nv)                                                                                           \
     X(start_qpos, m->nq) /* of a step of mj_RungeKutta */                                                              \
@@ -90,7 +91,8 @@ struct be_physics_group {
     X(com_vel)      /* mj_comVel */                                                                                    \
     X(passive)      /* mj_passive */                                                                                   \
     X(rne)          /* mj_rne without accelerations */                                                                 \
-    X(actuation)    /* mj_transmission, mj_fwdActuation */                                                             \
+    X(transmission) /* mj_transmission, of actuators with `moments` */                                                 \
+    X(actuation)    /* mj_transmission of the others, mj_fwdActuation */                                               \
     X(acceleration) /* mj_fwdAcceleration */                                                                           \
     X(implicit)     /* mj_implicitSkip */                                                                              \
     X(body_forces)  /* mj_rnePostConstraint, after cfrc_ext */                                                         \

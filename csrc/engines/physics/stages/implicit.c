@@ -1,6 +1,7 @@
 /* mj_implicitSkip with integrator implicitfast: the accelerations with which mj_step advances, in g->moved. Derivatives
  * of forces by velocities (mjd_smooth_vel) are those of dampers, and of actuators at joints and fixed tendons. */
 #include "engines/physics/actuators.h"
+#include "engines/physics/polynomials.h"
 
 /* Adds the derivative `slope` of a force on degrees of freedom, of which `moments` says how far each moves what the
  * force acts on, to those entries that a matrix with M's sparsity has (addJTBJSparse). */
@@ -43,6 +44,12 @@ BE_INLINE void add_actuator(be_physics_group *g, const int wide, int i) {
     const be_vd gear = BE_K(actuator_gear, 6 * i);
     const int id = m->actuator_trnid[2 * i];
     be_vd slope = slope_of(g, wide, i);
+    if (m->actuator_moment[i] >= 0) {
+        int32_t dofs[m->nv];
+        be_vd found[m->nv];
+        add(g, dofs, found, be_moments_of(g, i, dofs, found), slope);
+        return;
+    }
     if (m->actuator_trntype[i] == BE_AT_TENDON) {
         const int first = m->tendon_adr[id], count = m->tendon_num[id];
         be_vd moments[count];
@@ -64,17 +71,23 @@ BE_INLINE void add_tendon(be_physics_group *g, const int wide, int i) {
     const int first = m->tendon_adr[i], count = m->tendon_num[i];
     be_vd moments[count];
     for (int k = 0; k < count; k++) moments[k] = BE_K(tendon_coefs, first + k);
-    add(g, m->tendon_dofs + first, moments, count, -BE_K(tendon_damping, i));
+    add(g, m->tendon_dofs + first, moments, count,
+        -BE_POLY_OF(slope, tendon_damping, BE_POLY_TENDON_DAMPERS, i, be_abs(g->ten_velocity[i])));
 }
 
 BE_INLINE void implicit(be_physics_group *g, const int wide) {
     const be_physics_model *m = g->m;
     const be_vd time = BE_K(opt_timestep, 0);
     be_zero(g->damped, m->nC);
-    for (int i = 0; i < m->nu; i++) add_actuator(g, wide, i);
-    for (int i = 0; i < m->nv; i++) g->damped[m->M_rowadr[i] + m->M_rownnz[i] - 1] -= BE_K(dof_damping, i);
+    for (int i = 0; i < m->nu && *m->acts; i++) {
+        if (!m->actuator_disabled[i]) add_actuator(g, wide, i);
+    }
+    for (int i = 0; i < m->nv; i++) {
+        g->damped[m->M_rowadr[i] + m->M_rownnz[i] - 1] -=
+            BE_POLY_OF(slope, dof_damping, BE_POLY_DAMPERS, i, be_abs(g->qvel[i]));
+    }
     for (int i = 0; i < m->ntendon; i++) {
-        if (BE_K1(tendon_damping, i) != 0) add_tendon(g, wide, i);
+        if (BE_HAS_POLY(tendon_damping, BE_POLY_TENDON_DAMPERS, i)) add_tendon(g, wide, i);
     }
     for (int i = 0; i < m->nC; i++) g->damped[i] = g->M[i] + g->damped[i] * -time;
     for (int i = 0; i < m->nv; i++) g->moved[i] = g->qfrc_smooth[i] + g->qfrc_constraint[i];

@@ -2,6 +2,7 @@
 #include <math.h>
 
 #include "engines/physics/actuators.h"
+#include "engines/physics/polynomials.h"
 
 #define BAD 1e10 /* mjMAXVAL: MuJoCo takes what is larger, or NaN, for a sign that the simulation is unstable */
 
@@ -39,12 +40,11 @@ BE_INLINE void move(const be_physics_model *m, be_vd *qpos, const be_vd *velocit
 /* The accelerations with which mj_Euler advances: damping is implicit. */
 BE_INLINE const be_vd *damp(be_physics_group *g, const int wide, be_vd time) {
     const be_physics_model *m = g->m;
-    int damped = 0;
-    for (int i = 0; i < m->nv; i++) damped |= *m->damps && BE_K1(dof_damping, i) > 0;
-    if (!damped) return g->qacc;
+    if (!*m->damps) return g->qacc;
     be_copy(g->damped, g->M, m->nC);
     for (int i = 0; i < m->nv; i++) {
-        g->damped[m->M_rowadr[i] + m->M_rownnz[i] - 1] += time * BE_K(dof_damping, i);
+        g->damped[m->M_rowadr[i] + m->M_rownnz[i] - 1] +=
+            time * BE_POLY_OF(slope, dof_damping, BE_POLY_DAMPERS, i, be_abs(g->qvel[i]));
         g->moved[i] = g->qfrc_smooth[i] + g->qfrc_constraint[i];
     }
     g->present &= ~be_physics_factor(m, g->damped, g->damped_inverse);
@@ -56,7 +56,11 @@ BE_INLINE const be_vd *damp(be_physics_group *g, const int wide, be_vd time) {
 BE_INLINE void activate(be_physics_group *g, const int wide, const be_vd *rates) {
     for (int i = 0; i < g->m->nu; i++) {
         const int at = g->m->actuator_actadr[i];
-        if (at >= 0) g->act[at] = be_next_activation(g, wide, i, rates[at]);
+        if (at < 0) continue;
+        g->act[at] = be_next_activation(g, wide, i, g->m->actuator_disabled[i] ? be_set1(0) : rates[at]);
+        if (g->m->actuator_dyntype[i] == BE_INTEGRATOR && g->m->actuator_wraps[i]) {
+            g->act[at] = be_wrapped(g, wide, i, g->act[at]);
+        }
     }
 }
 
@@ -67,7 +71,7 @@ BE_INLINE void advance(be_physics_group *g, const int wide) {
     } else {
         acceleration = damp(g, wide, time);
     }
-    if (g->m->na) activate(g, wide, g->act_dot);
+    if (g->m->na && *g->m->acts) activate(g, wide, g->act_dot);
     for (int i = 0; i < g->m->nv; i++) g->qvel[i] += acceleration[i] * time;
     move(g->m, g->qpos, g->qvel, time);
 }
@@ -94,7 +98,7 @@ BE_INLINE void activate_stage(be_physics_group *g, const int wide, const double 
         g->act[i] = g->start_act[i];
         if (stage < 4) g->act[i] += rates[i] * BE_K(opt_timestep, 0);
     }
-    if (stage == 4) activate(g, wide, rates);
+    if (stage == 4 && *g->m->acts) activate(g, wide, rates);
 }
 
 /* From MuJoCo 4 on, mj_RungeKutta is a Runge-Kutta-Munthe-Kaas method: angular velocities in the middle of a step are
