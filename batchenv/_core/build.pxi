@@ -51,7 +51,7 @@ def _libm_arguments():
     return {
         "sin": (angles,), "cos": (angles,), "exp": (-np.abs(small),), "log1p": (-rng.uniform(0, 1, 2048),),
         "tanh": (small,), "pow": (small, np.full(2048, 2.0)), "fmod": (np.abs(angles), np.full(2048, 2 * math.pi)),
-        "remainder": (angles, np.full(2048, 2 * math.pi)),
+        "remainder": (angles, np.full(2048, 2 * math.pi)), "atan2": (np.abs(small), angles),
     }
 
 

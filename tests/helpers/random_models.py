@@ -3,8 +3,9 @@
 import numpy as np
 
 from helpers.mujoco import mujoco
+from helpers.random_smooth import Smooth
 
-NAMED = ("body", "geom", "site", "ball", "actuator", "limited_joint", "limited_tendon")
+NAMED = ("body", "geom", "site", "ball", "free", "actuator", "limited_joint", "limited_tendon")
 CONTACT_FIELDS = ("found", "force", "torque", "dist", "pos", "normal", "tangent")
 SITE_SENSORS = ("accelerometer", "velocimeter", "gyro", "force", "torque", "magnetometer", "rangefinder")
 BODY_SENSORS = ("subtreecom", "subtreelinvel", "subtreeangmom")
@@ -22,7 +23,7 @@ class Model:
     """A random model as XML."""
 
     def __init__(self, seed):
-        self.rng = np.random.default_rng(seed)
+        self.rng, self.smooth = np.random.default_rng(seed), Smooth(seed)
         self.joints, self.made, self.places = [], 0, []
         self.named = {kind: [] for kind in NAMED}
         self.rubs = self.chance(0.4)
@@ -36,13 +37,16 @@ class Model:
         if self.chance(0.5):
             tendons += self.more_tendons()
             actuators += self.servos()
+        places = [*self.places, *(f'joint="{name}"' for name in self.joints)]
+        joints = [*self.joints, *self.named["ball"], *self.named["free"], *self.named["free"]]
+        actuators += f"<actuator>{self.smooth.actuators(places, joints, self.named['site'])}</actuator>"
         contacts, equalities = self.contacts(), self.equalities() if self.chance(0.2) else ""
         mass, inertia, flags, decoration = self.bound(), self.bound(), self.flags(), self.decoration()
         self.rng = np.random.default_rng((seed, 1))  # so that the rest of a model does not depend on its sensors
         sensors, site = self.sensors(), self.pick("sphere", "capsule", "ellipsoid", "cylinder", "box")
         self.text = (
             f'<mujoco><compiler angle="radian" boundmass="{mass}" boundinertia="{inertia}"/>'
-            f"<option {self.attributes(options)}>{flags}</option>"
+            f"<option {self.attributes(options | self.smooth.options())}>{flags}</option>"
             f'<default><site type="{site}" size="{self.numbers(3, 0.02, 0.3)}"/></default>'
             f"<worldbody>{plane}{decoration}{bodies}</worldbody>{contacts}{tendons}{actuators}{sensors}"
             f"<equality>{equalities}</equality></mujoco>"
@@ -210,8 +214,9 @@ class Model:
             values["damping"] = self.number(0, 2)
         if self.chance(0.3):
             values["armature"] = self.number(0, 0.5)
+        self.smooth.spring(kind != "ball", values)
         curve = self.curve("limit") if kind != "ball" else ""
-        return f"<joint {self.attributes(values)} {curve} {self.friction_loss()}/>"
+        return f"<joint {self.attributes(values)} {curve} {self.friction_loss()} {self.smooth.joint()}/>"
 
     def friction_loss(self):
         if not self.rubs or self.chance(0.4):
@@ -227,21 +232,32 @@ class Model:
             site = f'<site {self.name("site")} pos="{self.numbers(3, -0.1, 0.1)}" {self.turned()}/>'
         children = "".join(self.body(depth + 1) for _ in range(self.pick(0, 1, 1, 2) if depth < 4 else 0))
         place = f'pos="{self.numbers(3, -0.3, 0.3)}" {self.turned() if self.chance(0.5) else ""}'
+        place += self.smooth.body()
         return f"<body {self.name('body')} {place}>{self.inertial()}{joints}{geoms}{site}{children}</body>"
 
     def tree(self, where):
-        root = "<freejoint/>" if self.chance(0.5) else '<joint type="slide" axis="0 0 1"/>' + self.joint()
+        root = self.free() if self.chance(0.5) else '<joint type="slide" axis="0 0 1"/>' + self.joint()
         geoms, child = self.geom(), self.body(1)
-        place = f'{self.name("body")} pos="{where} 0 {self.number(0.1, 0.7)}"'
+        place = f'{self.name("body")} pos="{where} 0 {self.number(0.1, 0.7)}" {self.smooth.body()}'
         return f"<body {place}>{root}{geoms}{child}{self.body(2)}</body>"
 
     def lone_body(self):
         """A body with a free joint, alone in its tree. What is fixed to it may or may not have a mass."""
         place = f'{self.name("body")} pos="{self.numbers(2, -3, 3)} {self.number(0.1, 0.7)}" {self.turned()}'
-        damping = f'damping="{self.number(0, 1)}"' if self.chance(0.3) else ""
+        damped = f'<joint type="free" damping="{self.number(0, 1)}"/>'
+        joint = damped if self.chance(0.3) else self.free()
         geom = self.geom() if self.chance(0.5) else ""
         fixed = f"<body {self.name('body')}>{geom}</body>" if self.chance(0.2) else ""
-        return f'<body {place}><joint type="free" {damping}/>{self.inertial()}{self.geom()}{fixed}</body>'
+        return f'<body {place}>{joint}{self.inertial()}{self.geom()}{fixed}</body>'
+
+    def free(self):
+        values = {}
+        self.smooth.spring(False, values)
+        return (
+            f"<joint {self.name('free')} type='free' {self.attributes(values)}/>"
+            if values
+            else f"<freejoint {self.name('free')}/>"
+        )
 
     def actuators(self):
         chosen = [name for name in self.joints if self.chance(0.6)] or self.joints[:1]
@@ -274,6 +290,7 @@ class Model:
                 reach = f"{self.number(-1, 0)} {self.number(0, 1)}"
                 values.update(limited="true", range=reach, margin=self.pick(0, 0.1))
                 self.named["limited_tendon"].append(f"t{k}")
+            self.smooth.tendon(values)
             tendons += f"<fixed {self.attributes(values)} {self.friction_loss()}>{parts}</fixed>"
             self.places.append(f'tendon="t{k}"')
         return f"<tendon>{tendons}</tendon>"
@@ -380,4 +397,4 @@ class Model:
         values = {name: "disable" for name in smooth if self.chance(0.06)}
         values.update({name: "disable" for name in solver if self.chance(0.03)})
         values.update({name: "enable" for name in ("energy", "fwdinv", "override", "sleep") if self.chance(0.04)})
-        return f"<flag {self.attributes(values)}/>"
+        return f"<flag {self.attributes(values | self.smooth.flags())}/>"

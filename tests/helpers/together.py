@@ -121,6 +121,7 @@ class Both:
         mujoco.mj_resetData(model, data)
         data.qpos[:] += rng.uniform(-scale, scale, model.nq)
         data.qvel[:] = rng.standard_normal(model.nv) * scale
+        data.act[:] += rng.uniform(-scale, scale, model.na)
         if self._pushed and lane % 2:
             push(data, rng)
         if self._pushed and lane % 3:

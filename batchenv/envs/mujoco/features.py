@@ -31,21 +31,33 @@ def joints(mujoco: Any, model: Any, *names: str) -> NDArray[np.bool_]:
     return np.isin(model.jnt_type, [int(getattr(mujoco.mjtJoint, f"mjJNT_{name}")) for name in names])
 
 
+def at_joints(mujoco: Any, model: Any) -> NDArray[np.bool_]:
+    """Which actuators are at joints."""
+    kinds = mujoco.mjtTrn
+    return np.isin(model.actuator_trntype, [int(kinds.mjTRN_JOINT), int(kinds.mjTRN_JOINTINPARENT)])
+
+
 def _misplaced(mujoco: Any, model: Any) -> bool:
-    """Whether some actuator is not at a slide or hinge joint, or at a fixed tendon."""
+    """Whether some actuator is not at a joint, at a tendon or at a site."""
     kinds = mujoco.mjtTrn
     single = getattr(model, "nactuator", model.nu) == model.nu == getattr(model, "nout", model.nu)
-    of_tendon = model.actuator_trntype == int(kinds.mjTRN_TENDON)
-    of_joint = np.isin(model.actuator_trntype, [int(kinds.mjTRN_JOINT), int(kinds.mjTRN_JOINTINPARENT)])
-    if not single or not (of_joint | of_tendon).all():
-        return True
-    return not joints(mujoco, model, "SLIDE", "HINGE")[model.actuator_trnid[of_joint, 0]].all()
+    elsewhere = np.isin(model.actuator_trntype, [int(kinds.mjTRN_TENDON), int(kinds.mjTRN_SITE)])
+    return not single or not (at_joints(mujoco, model) | elsewhere).all()
+
+
+def _bad_states(mujoco: Any, model: Any) -> bool:
+    """Whether some actuator has a state that is neither an integral, nor filtered, nor a muscle's activation."""
+    dyn = mujoco.mjtDyn
+    known = [dyn.mjDYN_NONE, dyn.mjDYN_INTEGRATOR, dyn.mjDYN_FILTER, dyn.mjDYN_FILTEREXACT, dyn.mjDYN_MUSCLE]
+    single = (model.actuator_actnum <= 1).all() and model.na == model.actuator_actnum.sum()
+    return not (single and np.isin(model.actuator_dyntype, [int(kind) for kind in known]).all())
 
 
 def _bad_forces(mujoco: Any, model: Any) -> bool:
-    """Whether some actuator has a gain or a bias that is neither fixed nor affine."""
-    gains = [int(mujoco.mjtGain.mjGAIN_FIXED), int(mujoco.mjtGain.mjGAIN_AFFINE)]
-    biases = [int(mujoco.mjtBias.mjBIAS_NONE), int(mujoco.mjtBias.mjBIAS_AFFINE)]
+    """Whether some actuator has a gain or a bias that is neither fixed, nor affine, nor a muscle's."""
+    gain, bias = mujoco.mjtGain, mujoco.mjtBias
+    gains = [int(kind) for kind in (gain.mjGAIN_FIXED, gain.mjGAIN_AFFINE, gain.mjGAIN_MUSCLE)]
+    biases = [int(kind) for kind in (bias.mjBIAS_NONE, bias.mjBIAS_AFFINE, bias.mjBIAS_MUSCLE)]
     known = np.isin(model.actuator_gaintype, gains) & np.isin(model.actuator_biastype, biases)
     return not known.all()
 
@@ -57,8 +69,17 @@ def _bad_tendons(mujoco: Any, model: Any) -> bool:
     return any(len(set(joints.tolist())) < len(joints) for joints in chains)
 
 
-def _sprung_bodies(mujoco: Any, model: Any) -> bool:
-    return bool((model.jnt_stiffness[joints(mujoco, model, "FREE", "BALL")] != 0).any())
+def _limited_tendons(mujoco: Any, model: Any) -> bool:
+    return int(model.opt.integrator) in (2, 3) and bool((model.tendon_actfrclimited != 0).any())
+
+
+def _turning_setpoints(mujoco: Any, model: Any) -> bool:
+    """Whether RK4 integrates setpoints that may be angles."""
+    jointed, balls = at_joints(mujoco, model), joints(mujoco, model, "BALL")
+    turning = jointed & balls[np.where(jointed, model.actuator_trnid[:, 0], 0)]
+    sited = (model.actuator_trntype == int(mujoco.mjtTrn.mjTRN_SITE)) & (model.actuator_trnid[:, 1] >= 0)
+    integrates = model.actuator_dyntype == int(mujoco.mjtDyn.mjDYN_INTEGRATOR)
+    return int(model.opt.integrator) == 1 and bool((integrates & (turning | sited)).any())
 
 
 def has_fluid(model: Any) -> bool:
@@ -73,39 +94,35 @@ def _enabled(mujoco: Any, model: Any) -> bool:
     return bool(model.opt.enableflags & ~int(mujoco.mjtEnableBit.mjENBL_ENERGY))
 
 
-def _disabled(mujoco: Any, model: Any) -> bool:
-    """Whether something is disabled that the stages do not leave to MuJoCo."""
-    return disabled(mujoco, model, "ACTUATION", "AUTORESET", "CLAMPCTRL", "DAMPER", "PASSIVE", "SPRING")
+def _armed_tendons(mujoco: Any, model: Any) -> bool:
+    """Whether actuators give tendons an armature."""
+    tendons = model.actuator_trntype == int(mujoco.mjtTrn.mjTRN_TENDON)
+    return bool(np.any(getattr(model, "actuator_armature", np.zeros(model.nu))[tendons] != 0))
 
 
 def _bad_geoms(mujoco: Any, model: Any) -> bool:
     return bool((model.geom_type == int(mujoco.mjtGeom.mjGEOM_SDF)).any())
 
 
-_TENDONS = ("tendon_armature", "tendon_stiffnesspoly", "tendon_dampingpoly")
-
 # What a model may not have, and how it is found: a feature's name is a reason that the user sees.
 UNSUPPORTED: tuple[tuple[str, Test], ...] = (
     ("no joints", lambda mujoco, model: model.nv == 0),
+    ("an implicit integrator with limits of the forces on tendons", _limited_tendons),
+    ("the integrator RK4 with integrated setpoints at ball joints or between sites", _turning_setpoints),
     ("flags in <option><flag>: something is enabled", _enabled),
     ("a sensor of kinetic energy, which shows that of the step before", lags),
-    ("flags in <option><flag>: something smooth is disabled", _disabled),
     ("plugins", _any("nplugin")),
     ("flexes", _any("nflex")),
-    ("states of actuators", _any("na", "actuator_dyntype")),
+    ("states of actuators other than integrals, filters and muscles", _bad_states),
     ("delays of actuators or sensors", _any("nhistory", "actuator_delay", "sensor_delay")),
-    ("actuators that are not at slide or hinge joints, or fixed tendons", _misplaced),
-    ("actuators whose force is not affine in length and velocity", _bad_forces),
-    ("limits of the forces on tendons", _any("tendon_actfrclimited")),
-    ("armature or damping of actuators", _any("actuator_armature", "actuator_damping", "actuator_dampingpoly")),
-    ("disabled groups of actuators", lambda mujoco, model: bool(model.opt.disableactuator)),
-    ("gravity compensation", _any("body_gravcomp")),
+    ("actuators that are not at joints, fixed tendons or sites", _misplaced),
+    ("actuators whose force is neither affine in length and velocity, nor a muscle's", _bad_forces),
     ("adhesion, or surfaces that move", _any("flg_adhesion", "flg_surfacevel")),
-    ("springs or dampers that are not linear", _any("jnt_stiffnesspoly", "dof_dampingpoly", "nplastic")),
-    ("springs of free or ball joints", _sprung_bodies),
+    ("plastic springs", _any("nplastic")),
     ("fluid forces on ellipsoids", _bad_fluid),
     ("spatial tendons, or joints that are twice in one", _bad_tendons),
-    ("armature of tendons, or springs or dampers of tendons that are not linear", _any(*_TENDONS)),
+    ("armature of tendons", _any("tendon_armature")),
+    ("armature of actuators at tendons", _armed_tendons),
     ("signed distance fields", _bad_geoms),
     # MuJoCo leaves out contacts for which it has no room, or raises an error.
     ("less than 2 MB of memory", lambda mujoco, model: model.narena < 2_000_000),

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from batchenv import _core
 from batchenv._core import PhysicsPair, PhysicsSolver
-from batchenv.envs.mujoco import arena, constraints, derivatives, inputs, pruning, sensors
+from batchenv.envs.mujoco import actuators, arena, constraints, derivatives, inputs, passive, pruning, sensors
 from batchenv.envs.mujoco.features import disabled, pairs, reasons
 
 Lanes = Any  # library.Lanes; that module imports this one
@@ -69,13 +69,17 @@ def _tendons(model: Any) -> dict[str, NDArray[Any]]:
 
 # Numbers on whose signs it depends what is computed, and numbers that MuJoCo takes for 0 if they are very small. All
 # lanes of a group have to agree about them.
-_SIGNS = (*("jnt_stiffness", "dof_damping", "tendon_stiffness", "tendon_damping"), *("opt_density", "opt_viscosity"))
+_SIGNS = (
+    *("jnt_stiffness", "dof_damping", "tendon_stiffness", "tendon_damping"),
+    *("opt_density", "opt_viscosity", "body_gravcomp"),
+)
 _MASSES = ("body_mass", "body_subtreemass")
 # Which numbers of _core.PHYSICS_INTS are derived from which fields that lanes may have of their own.
 _DERIVED = {
     "body_ipos or body_iquat": ("body_sameframe", "geom_sameframe", "site_sameframe"),
     "dof_frictionloss": ("always", "friction_id"),
     "body_mass": ("lone_bodies",),
+    "gravity or body_gravcomp": ("gravcomp",),
     "geom_solref or geom_solimp": ("pair_shape",),
 }
 
@@ -132,10 +136,11 @@ class Plan:
             "always": int(constraints.always(mujoco, model, solver)),
             "asks": int(constraints.asks(mujoco, model)),
             "holds": int(constraints.holds(mujoco, model)),
-            "damps": int(not disabled(mujoco, model, "EULERDAMP")),
             "jnt_limited": model.jnt_limited * limits * ~constraints.limited_balls(mujoco, model),
             "tendon_limited": model.tendon_limited * limits,
             **_tendons(model),
+            **actuators.numbers(mujoco, model),
+            **passive.numbers(mujoco, model),
             # MuJoCo takes 0 for what is the negative of gravity
             "opt_gravity": np.full(3, -0.0) if disabled(mujoco, model, "GRAVITY") else model.opt.gravity,
             "solves": solver,
@@ -328,6 +333,7 @@ class SelfCheck:
             scale = (0.01, 0.1, 0.5, 2.0)[lane % 4]
             data.qpos[:] += self._rng.uniform(-scale, scale, model.nq)
             data.qvel[:] = self._rng.standard_normal(model.nv) * scale * (1, 5)[lane // 4 % 2]
+            data.act[:] += self._rng.uniform(-scale, scale, model.na)
             if lane % 4 == 1 and lane >= _TRIAL_LANES // 2:  # so that there are groups with and without such lanes
                 data.qfrc_applied[:] = self._rng.standard_normal(model.nv)
                 data.xfrc_applied[-1] = self._rng.standard_normal(6)

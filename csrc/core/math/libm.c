@@ -36,6 +36,7 @@ static void sin_and_cos(double x, double *sine, double *cosine) {
         .powf = powf,                                                                                                  \
         .fmaf = fmaf,                                                                                                  \
         .tanh = tanh,                                                                                                  \
+        .atan2 = atan2,                                                                                                \
     }
 static const be_libm linked = LINKED;
 be_libm be_math = LINKED;
@@ -90,10 +91,11 @@ int be_libm_choose(const char *name, const double *x, const double *y, const dou
         const char *name;
         size_t offset;
     } functions[] = {
-        {"sin", offsetof(be_libm, sin)},   {"cos", offsetof(be_libm, cos)},
-        {"exp", offsetof(be_libm, exp)},   {"log1p", offsetof(be_libm, log1p)},
-        {"tanh", offsetof(be_libm, tanh)}, {"pow", offsetof(be_libm, pow)},
-        {"fmod", offsetof(be_libm, fmod)}, {"remainder", offsetof(be_libm, remainder)},
+        {"sin", offsetof(be_libm, sin)},     {"cos", offsetof(be_libm, cos)},
+        {"exp", offsetof(be_libm, exp)},     {"log1p", offsetof(be_libm, log1p)},
+        {"tanh", offsetof(be_libm, tanh)},   {"pow", offsetof(be_libm, pow)},
+        {"fmod", offsetof(be_libm, fmod)},   {"remainder", offsetof(be_libm, remainder)},
+        {"atan2", offsetof(be_libm, atan2)},
     };
     for (size_t i = 0; i < sizeof functions / sizeof *functions; i++) {
         if (strcmp(name, functions[i].name) != 0) continue;

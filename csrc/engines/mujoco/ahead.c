@@ -4,8 +4,8 @@
 
 #include "engines/mujoco/inside.h"
 
-const char *const be_mujoco_state_names[] = {"TIME",         "QPOS",         "QVEL",      "WARMSTART", "CTRL",
-                                             "QFRC_APPLIED", "XFRC_APPLIED", "MOCAP_POS", "MOCAP_QUAT"};
+const char *const be_mujoco_state_names[] = {"TIME", "QPOS",         "QVEL",         "ACT",       "WARMSTART",
+                                             "CTRL", "QFRC_APPLIED", "XFRC_APPLIED", "MOCAP_POS", "MOCAP_QUAT"};
 const char *const be_mujoco_place_names[] = {
     "ncon",        "efc_J",         "efc_D",       "efc_R",        "efc_aref",    "efc_type",   "efc_id",
     "tree_island", "efc_island",    "contact",     "contact size", "contact dim", "contact mu", "contact friction",
@@ -179,6 +179,7 @@ static void read_state(const task *t, const be_physics_group *group, int lane, d
     const be_mujoco_together *together = &t->source->together;
     together->isa->read(group, BE_ARRAY_qpos, lane, row + together->state_at[MJ_STATE_QPOS]);
     together->isa->read(group, BE_ARRAY_qvel, lane, row + together->state_at[MJ_STATE_QVEL]);
+    together->isa->read(group, BE_ARRAY_act, lane, row + together->state_at[MJ_STATE_ACT]);
     together->isa->read(group, BE_ARRAY_qacc_warmstart, lane, row + together->state_at[MJ_STATE_WARMSTART]);
 }
 
@@ -202,6 +203,7 @@ static void begin_lane(const task *t, int lane, const float *action) {
     together->isa->write(group, BE_ARRAY_ctrl, lane, controls);
     together->isa->write(group, BE_ARRAY_qpos, lane, state + together->state_at[MJ_STATE_QPOS]);
     together->isa->write(group, BE_ARRAY_qvel, lane, state + together->state_at[MJ_STATE_QVEL]);
+    together->isa->write(group, BE_ARRAY_act, lane, state + together->state_at[MJ_STATE_ACT]);
     together->isa->write(group, BE_ARRAY_qacc_warmstart, lane, state + together->state_at[MJ_STATE_WARMSTART]);
     if (together->model.nmocap) {
         together->isa->write(group, BE_ARRAY_mocap_pos, lane, state + together->state_at[MJ_STATE_MOCAP_POS]);

@@ -124,6 +124,7 @@ enum {
     MJ_STATE_TIME,
     MJ_STATE_QPOS,
     MJ_STATE_QVEL,
+    MJ_STATE_ACT,
     MJ_STATE_WARMSTART,
     MJ_STATE_CTRL,
     MJ_STATE_QFRC_APPLIED, /* and XFRC_APPLIED follow each other */

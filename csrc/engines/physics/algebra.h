@@ -152,6 +152,29 @@ BE_INLINE be_vd be_normalize3(be_vd *v) {
     return norm;
 }
 
+/* mju_quat2Vel for a time of 1: the turn of a quaternion, as an axis times an angle of pi at most. */
+BE_INLINE void be_quat_turn(be_vd *to, const be_vd *q) {
+    const double pi = 3.14159265358979323846;
+    be_vd axis[3], angle;
+    be_copy(axis, q + 1, 3);
+    const be_vd sine = be_normalize3(axis);
+    for (int lane = 0; lane < BE_VL; lane++) angle[lane] = 2 * be_math.atan2(sine[lane], q[0][lane]);
+    angle = be_select(angle > pi, angle - 2 * pi, angle);
+    for (int k = 0; k < 3; k++) to[k] = axis[k] * angle;
+}
+/* mju_negQuat */
+BE_INLINE void be_turn_back(be_vd *to, const be_vd *q) {
+    to[0] = q[0];
+    for (int k = 1; k < 4; k++) to[k] = -q[k];
+}
+/* mju_subQuat: the turn from b to a. */
+BE_INLINE void be_sub_quat(be_vd *to, const be_vd *a, const be_vd *b, int version) {
+    be_vd back[4], between[4];
+    be_turn_back(back, b);
+    be_mul_quat(between, back, a, version);
+    be_quat_turn(to, between);
+}
+
 /* ---- spatial vectors --------------------------------------------------------------------------------- */
 
 BE_INLINE void be_cross_motion(be_vd *to, const be_vd *e, const be_vd *v) {

@@ -14,12 +14,16 @@
     X(qDeriv, m->nD)    /* and qLU */                                                                                  \
     X(Dcacc, 6 * m->nB) /* of mjd_rne_vel */                                                                           \
     X(Dcfrc, 6 * m->nB)                                                                                                \
+    X(gravcomp, *m->gravcomp * m->nv)                                                                                  \
+    X(moments, m->num_moments * m->nv)                                                                                 \
     X(damped, m->nC) /* M - timestep * derivatives, factored */                                                        \
     X(damped_inverse, m->nv)                                                                                           \
     X(start_qpos, m->nq) /* of a step of mj_RungeKutta */                                                              \
     X(start_qvel, m->nv)                                                                                               \
+    X(start_act, m->na)                                                                                                \
     X(velocity, 4 * m->nv) /* of its four evaluations */                                                               \
     X(acceleration, 4 * m->nv)                                                                                         \
+    X(rates, 4 * m->na)                                                                                                \
     X(moved, m->nv)                                                                                                    \
     X(contact_found, m->num_candidates) /* masks */                                                                    \
     X(contact_here, m->num_candidates)  /* masks without contacts that are in their gap: they have no force */         \
@@ -109,7 +113,8 @@ struct be_physics_group {
     X(com_vel)      /* mj_comVel */                                                                                    \
     X(passive)      /* mj_passive */                                                                                   \
     X(rne)          /* mj_rne without accelerations */                                                                 \
-    X(actuation)    /* mj_transmission, mj_fwdActuation */                                                             \
+    X(transmission) /* mj_transmission, of actuators with `moments` */                                                 \
+    X(actuation)    /* mj_transmission of the others, mj_fwdActuation */                                               \
     X(acceleration) /* mj_fwdAcceleration */                                                                           \
     X(implicit)     /* mj_implicitSkip */                                                                              \
     X(fluid_vel)    /* mjd_inertiaBoxFluid */                                                                          \
@@ -210,11 +215,5 @@ static inline be_vl be_lanes_of(unsigned bits) {
  * group (be_physics_alike says so of their models). */
 #define BE_K(name, index) (wide ? g->columns[g->m->at.name + (index)] : be_set1(g->floats[g->m->at.name + (index)]))
 #define BE_K1(name, index) (g->floats[g->m->at.name + (index)])
-
-/* Actuator i's control, within its range. */
-BE_INLINE be_vd be_control_of(const be_physics_group *g, const int wide, int i) {
-    if (!g->m->actuator_ctrllimited[i]) return g->ctrl[i];
-    return be_clip(g->ctrl[i], BE_K(actuator_ctrlrange, 2 * i), BE_K(actuator_ctrlrange, 2 * i + 1));
-}
 
 #endif

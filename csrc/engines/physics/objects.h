@@ -71,4 +71,16 @@ BE_INLINE void be_object_acceleration(be_vd *to, const be_physics_group *g, cons
     be_add_to(to + 3, coriolis, 3);
 }
 
+/* mj_applyFT: adds what a force and a torque on body i, at the given offset from its tree's centre of mass, do to its
+ * degrees of freedom. */
+BE_INLINE void be_apply(be_vd *to, const be_physics_group *g, int i, const be_vd *offset, const be_vd *force,
+                        const be_vd *torque) {
+    const be_physics_model *m = g->m;
+    const int body = m->body_weldid[i];
+    if (body == 0) return;
+    for (int d = m->body_dofadr[body] + m->body_dofnum[body] - 1; d >= 0; d = m->dof_parentid[d]) {
+        to[d] = be_pushed(to[d], g->cdof + 6 * d, offset, force, torque);
+    }
+}
+
 #endif

@@ -21,11 +21,13 @@
  *   num_pairs      see pair_geoms
  *   num_candidates how many contacts there can be at most between the pairs of pair_own
  *   ne, nf         how many rows of equalities, and of friction loss, each lane has: see friction_id
+ *   num_moments    how many actuators have a row of `moments`: see actuator_moment
  *   num_rows       lanes with more rows of constraints are left to the caller */
 #define BE_PHYSICS_SIZES(X)                                                                                            \
     X(nq)                                                                                                              \
     X(nv)                                                                                                              \
     X(nu)                                                                                                              \
+    X(na)                                                                                                              \
     X(nbody)                                                                                                           \
     X(njnt)                                                                                                            \
     X(ngeom)                                                                                                           \
@@ -43,14 +45,23 @@
     X(num_candidates)                                                                                                  \
     X(ne)                                                                                                              \
     X(nf)                                                                                                              \
+    X(num_moments)                                                                                                     \
     X(num_rows)
 
 /* Its whole numbers: MuJoCo's arrays, and settings from `opt`. Ours are:
  *   version     major * 1000 + minor: sums have another order from version to version
- *   damps       1: Euler's damping is implicit
+ *   damps       1: Euler's damping is implicit, and there is some
  *   always      1: each lane has constraints that are not made here at any time
  *   asks        1: the caller may be asked for rows of constraints
  *   holds       1: some equality holds bodies: its forces are in cfrc_ext
+ *   gravcomp    1: bodies may have gravity compensation
+ *   acts        0: actuators are disabled
+ *   limits_tendons   1: some actuator is at a tendon with a limit of its actuators' forces
+ *   polynomials BE_POLY_...: which springs and dampers are not linear
+ *   actuator_moment   each actuator's row of `moments`, or -1: at a slide or hinge joint or a fixed tendon
+ *   actuator_common   of actuators at two sites: the last degree of freedom that moves both, or -1
+ *   actuator_wraps   1: the setpoint may be an angle: see actuator_period
+ *   actuator_disabled   1: of a disabled group
  *   solves      be_physics_solves: which solver there is here, for lanes whose constraints are all of known kinds
  *   senses      what sensors need besides the results of a step: BE_SENSES_...
  *   sensor_kind BE_SENSOR_..., or -1: unknown here, or -2: the caller's, see be_physics_sense
@@ -86,6 +97,7 @@
     X(jnt_dofadr)                                                                                                      \
     X(jnt_limited)                                                                                                     \
     X(jnt_actfrclimited)                                                                                               \
+    X(jnt_actgravcomp)                                                                                                 \
     X(dof_bodyid)                                                                                                      \
     X(dof_jntid)                                                                                                       \
     X(dof_parentid)                                                                                                    \
@@ -99,11 +111,20 @@
     X(tendon_adr)                                                                                                      \
     X(tendon_num)                                                                                                      \
     X(tendon_limited)                                                                                                  \
+    X(tendon_actfrclimited)                                                                                            \
     X(wrap_objid)                                                                                                      \
     X(actuator_trntype)                                                                                                \
     X(actuator_trnid)                                                                                                  \
     X(actuator_gaintype)                                                                                               \
     X(actuator_biastype)                                                                                               \
+    X(actuator_dyntype)                                                                                                \
+    X(actuator_actadr)                                                                                                 \
+    X(actuator_actlimited)                                                                                             \
+    X(actuator_actearly)                                                                                               \
+    X(actuator_moment)                                                                                                 \
+    X(actuator_common)                                                                                                 \
+    X(actuator_wraps)                                                                                                  \
+    X(actuator_disabled)                                                                                               \
     X(actuator_ctrllimited)                                                                                            \
     X(actuator_forcelimited)                                                                                           \
     X(sensor_kind)                                                                                                     \
@@ -139,6 +160,10 @@
     X(always)                                                                                                          \
     X(asks)                                                                                                            \
     X(holds)                                                                                                           \
+    X(gravcomp)                                                                                                        \
+    X(acts)                                                                                                            \
+    X(limits_tendons)                                                                                                  \
+    X(polynomials)                                                                                                     \
     X(solves)                                                                                                          \
     X(senses)                                                                                                          \
     X(contact_shown)                                                                                                   \
@@ -156,6 +181,14 @@
  *   jnt_curve      BE_CURVE numbers of each joint's limit
  *   tendon_coefs   how far each degree of freedom of tendon_dofs moves its tendon
  *   friction_loss, friction_R, friction_D, friction_damping   of each row of friction loss: see make_constraint.c
+ *   dof_armature, dof_damping, dof_dampingpoly, tendon_damping, tendon_dampingpoly   with those of actuators; these and
+ *                  jnt_stiffness, tendon_stiffness, opt_density and opt_viscosity are 0 if they are disabled
+ *   jnt_stiffnesspoly, dof_dampingpoly, tendon_stiffnesspoly, tendon_dampingpoly   BE_POLY numbers each; empty where
+ *                  `polynomials` does not name them
+ *   tendon_actfrcrange   empty unless `limits_tendons`
+ *   actuator_period  after which a setpoint is the same angle, or 0; empty if none `wraps`
+ *   actuator_decay   what is left of a filter's error is 1 - this, after a step; this and actuator_dynprm,
+ *                  actuator_actrange, actuator_lengthrange and actuator_acc0 are empty where no actuator needs them
  *   geom_box       a box around each geom, in the geom's axes: its middle, and half of its sizes
  *   pair_reach     for each pair, how far apart the geoms' middles, axes and surfaces may be when a contact begins
  *   pair_begin     how far apart the surfaces may be when MuJoCo notes a contact: the margin and the gap
@@ -170,16 +203,19 @@
     X(body_mass)                                                                                                       \
     X(body_subtreemass)                                                                                                \
     X(body_inertia)                                                                                                    \
+    X(body_gravcomp)                                                                                                   \
     X(body_invweight0)                                                                                                 \
     X(jnt_pos)                                                                                                         \
     X(jnt_axis)                                                                                                        \
     X(jnt_stiffness)                                                                                                   \
+    X(jnt_stiffnesspoly)                                                                                               \
     X(jnt_range)                                                                                                       \
     X(jnt_actfrcrange)                                                                                                 \
     X(jnt_margin)                                                                                                      \
     X(jnt_curve)                                                                                                       \
     X(dof_armature)                                                                                                    \
     X(dof_damping)                                                                                                     \
+    X(dof_dampingpoly)                                                                                                 \
     X(dof_invweight0)                                                                                                  \
     X(dof_M0)                                                                                                          \
     X(geom_pos)                                                                                                        \
@@ -195,12 +231,21 @@
     X(tendon_margin)                                                                                                   \
     X(tendon_stiffness)                                                                                                \
     X(tendon_damping)                                                                                                  \
+    X(tendon_stiffnesspoly)                                                                                            \
+    X(tendon_dampingpoly)                                                                                              \
+    X(tendon_actfrcrange)                                                                                              \
     X(tendon_lengthspring)                                                                                             \
     X(actuator_ctrlrange)                                                                                              \
     X(actuator_gainprm)                                                                                                \
     X(actuator_biasprm)                                                                                                \
     X(actuator_forcerange)                                                                                             \
     X(actuator_gear)                                                                                                   \
+    X(actuator_dynprm)                                                                                                 \
+    X(actuator_decay)                                                                                                  \
+    X(actuator_actrange)                                                                                               \
+    X(actuator_lengthrange)                                                                                            \
+    X(actuator_acc0)                                                                                                   \
+    X(actuator_period)                                                                                                 \
     X(sensor_cutoff)                                                                                                   \
     X(opt_timestep)                                                                                                    \
     X(opt_gravity)                                                                                                     \
@@ -239,9 +284,14 @@ enum { /* MuJoCo's numbers for jnt_type, sameframe and so on, which its files of
        BE_ROW_OF_CONE = 7,
        BE_PLANE = 0,
        BE_CAPSULE = 3,
-       BE_AT_TENDON = 3,    /* of actuator_trntype */
-       BE_AFFINE = 1,       /* of actuator_gaintype and actuator_biastype */
-       BE_GAIN_PARAMS = 10, /* numbers per row of actuator_gainprm and actuator_biasprm */
+       BE_AT_PARENT = 1, /* of actuator_trntype: a joint, in the axes of its parent */
+       BE_AT_TENDON = 3,
+       BE_AFFINE = 1, /* of actuator_gaintype and actuator_biastype */
+       BE_MUSCLE = 2,
+       BE_INTEGRATOR = 1, /* of actuator_dyntype */
+       BE_FILTEREXACT = 3,
+       BE_MUSCLE_STATE = 4,
+       BE_GAIN_PARAMS = 10, /* numbers per row of actuator_gainprm, actuator_biasprm and actuator_dynprm */
        BE_OBJECT_BODY = 1,  /* of sensor_objtype and sensor_reftype: a body's inertial frame, and its own */
        BE_OBJECT_XBODY = 2,
        BE_OBJECT_GEOM = 5,
@@ -255,6 +305,9 @@ typedef enum be_physics_shape { BE_FLAT, BE_LINEAR, BE_QUADRATIC } be_physics_sh
 /* What solref and solimp come to: stiffness, damping, the impedances at both ends, width, midpoint, and the factors of
  * both halves of the curve. */
 enum { BE_STIFFNESS, BE_DAMPING, BE_LEAST, BE_MOST, BE_WIDTH, BE_MIDPOINT, BE_BELOW, BE_ABOVE, BE_CURVE };
+
+enum { BE_POLY = 2 }; /* mjNPOLY */
+enum { BE_POLY_SPRINGS = 1, BE_POLY_DAMPERS = 2, BE_POLY_TENDON_SPRINGS = 4, BE_POLY_TENDON_DAMPERS = 8 };
 
 typedef enum be_physics_solves { BE_SOLVES_NOTHING, BE_SOLVES_NEWTON, BE_SOLVES_PGS } be_physics_solves;
 enum { BE_CONE_DIMS = 6 };    /* the most rows of an elliptic cone */
@@ -377,6 +430,7 @@ typedef struct be_physics_model {
     X(qpos, m->nq)                                                                                                     \
     X(qvel, m->nv)                                                                                                     \
     X(ctrl, m->nu)                                                                                                     \
+    X(act, m->na)                                                                                                      \
     X(qacc_warmstart, m->nv)                                                                                           \
     X(qfrc_applied, m->nv)                                                                                             \
     X(xfrc_applied, 6 * m->nbody)                                                                                      \
@@ -405,6 +459,7 @@ typedef struct be_physics_model {
     X(actuator_length, m->nu)                                                                                          \
     X(actuator_velocity, m->nu)                                                                                        \
     X(actuator_force, m->nu)                                                                                           \
+    X(act_dot, m->na)                                                                                                  \
     X(cvel, 6 * m->nbody)                                                                                              \
     X(cdof_dot, 6 * m->nv)                                                                                             \
     X(qfrc_passive, m->nv)                                                                                             \
@@ -482,9 +537,9 @@ typedef double be_physics_ray(const double *pos, const double *mat, const double
                               const double *direction, int type, double *normal);
 
 /* A step of an env: `steps` steps of MuJoCo for `count` lanes (BE_PHYSICS_LANES at most). Each lane has its own row of
- * floats, which may be the same. The caller has filled in qpos, qvel, ctrl, qacc_warmstart, mocap_pos and mocap_quat
- * and, with `pushed`, qfrc_applied and xfrc_applied, which are 0 otherwise; after the step, all arrays are as in
- * mjData.
+ * floats, which may be the same. The caller has filled in qpos, qvel, act, ctrl, qacc_warmstart, mocap_pos and
+ * mocap_quat and, with `pushed`, qfrc_applied and xfrc_applied, which are 0 otherwise; after the step, all arrays are
+ * as in mjData.
  */
 typedef struct be_physics_job {
     int count;

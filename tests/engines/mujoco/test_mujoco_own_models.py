@@ -249,23 +249,15 @@ OTHERS = {
     "a sensor of kinetic energy, which shows that of the step before": xml(
         more="<sensor><e_kinetic/></sensor>", top=TOP.replace('timestep="0.005"/>', '><flag energy="enable"/></option>')
     ),
-    "flags in <option><flag>: something smooth is disabled": xml(
-        top=TOP.replace('timestep="0.005"/>', '><flag spring="disable"/></option>')
+    "states of actuators other than integrals, filters and muscles": xml(
+        motor=MOTOR.replace("<motor", '<general dyntype="user" actdim="1"')
     ),
-    "states of actuators": xml(motor=MOTOR.replace("<motor", '<general dyntype="filter"')),
-    "actuators that are not at slide or hinge joints, or fixed tendons": xml(
-        LEG.format(BALL + '<site name="s"/>'), motor='<actuator><motor site="s" ctrlrange="-1 1"/></actuator>'
+    "actuators that are not at joints, fixed tendons or sites": xml(
+        LEG.replace("<body", '<body name="leg"').format(BALL),
+        motor='<actuator><adhesion body="leg" ctrlrange="0 1" gain="1"/></actuator>',
     ),
-    "actuators whose force is not affine in length and velocity": xml(
-        motor='<actuator><general joint="b" gaintype="muscle" lengthrange="-1 1" ctrlrange="-1 1" '
-        'gainprm="0.75 1.05 -1 200 .5 1.6 1.5 1.3 1.2"/></actuator>'
-    ),
-    "limits of the forces on tendons": xml(
-        more='<tendon><fixed actuatorfrcrange="-1 1"><joint joint="a" coef="1"/></fixed></tendon>'
-    ),
-    "gravity compensation": xml(LEG.replace("<body", '<body gravcomp="1"').format(BALL)),
-    "springs of free or ball joints": xml(
-        BODY + '<body pos="1 0 1"><joint type="ball" stiffness="1"/><geom size=".1" pos=".1 0 0"/></body>'
+    "actuators whose force is neither affine in length and velocity, nor a muscle's": xml(
+        motor=MOTOR.replace("<motor", '<general gaintype="user"')
     ),
     "fluid forces on ellipsoids": xml(
         LEG.format('<geom size=".1" fluidshape="ellipsoid"/>'), top=TOP.replace("<option", '<option density="2"')
@@ -275,8 +267,10 @@ OTHERS = {
         '<tendon><spatial><site site="s"/><site site="t"/></spatial></tendon>',
     ),
     "less than 2 MB of memory": xml(top=TOP.replace("<option", '<size memory="1M"/><option')),
-    "armature of tendons, or springs or dampers of tendons that are not linear": xml(
-        more='<tendon><fixed armature="1"><joint joint="a" coef="1"/></fixed></tendon>'
+    "armature of tendons": xml(more='<tendon><fixed armature="1"><joint joint="a" coef="1"/></fixed></tendon>'),
+    "armature of actuators at tendons": xml(
+        more='<tendon><fixed name="t"><joint joint="a" coef="1"/></fixed></tendon>',
+        motor='<actuator><motor tendon="t" armature="1" ctrlrange="-1 1"/></actuator>',
     ),
 }
 

@@ -63,8 +63,9 @@ static void write(be_physics_group *g, int array, int lane, const double *values
 
 /* Lanes without an env repeat the first one, whose numbers are sound. */
 static void pad(be_physics_group *g) {
-    static const int given[] = {BE_ARRAY_qpos,      BE_ARRAY_qvel,       BE_ARRAY_ctrl,         BE_ARRAY_qacc_warmstart,
-                                BE_ARRAY_mocap_pos, BE_ARRAY_mocap_quat, BE_ARRAY_qfrc_applied, BE_ARRAY_xfrc_applied};
+    static const int given[] = {BE_ARRAY_qpos,       BE_ARRAY_qvel,           BE_ARRAY_act,
+                                BE_ARRAY_ctrl,       BE_ARRAY_qacc_warmstart, BE_ARRAY_mocap_pos,
+                                BE_ARRAY_mocap_quat, BE_ARRAY_qfrc_applied,   BE_ARRAY_xfrc_applied};
     const size_t count = sizeof given / sizeof *given - (g->job->pushed ? 0 : 2);
     for (size_t k = 0; k < count; k++) {
         double *values = (double *)g->arrays[given[k]];

@@ -1,7 +1,9 @@
 /* mj_implicitSkip: the accelerations with which mj_step advances, in g->moved. Derivatives of forces by velocities
- * (mjd_smooth_vel) are those of dampers, of fluids, and of actuators at joints and fixed tendons. */
+ * (mjd_smooth_vel) are those of dampers, of fluids, and of actuators at joints, fixed tendons and sites. */
+#include "engines/physics/actuators.h"
 #include "engines/physics/derivatives.h"
 #include "engines/physics/fluid.h"
+#include "engines/physics/polynomials.h"
 
 /* The lanes in which a force is not at the limits of its range. */
 BE_INLINE be_vl within(be_vd force, be_vd low, be_vd high) { return ~((force <= low) | (force >= high)); }
@@ -11,11 +13,14 @@ BE_INLINE be_vd slope_of(const be_physics_group *g, const int wide, int i) {
     const be_physics_model *m = g->m;
     be_vd slope = be_set1(0);
     if (m->actuator_biastype[i] == BE_AFFINE) slope = BE_K(actuator_biasprm, BE_GAIN_PARAMS * i + 2);
-    if (m->actuator_gaintype[i] == BE_AFFINE) {
-        const be_vd gain = BE_K(actuator_gainprm, BE_GAIN_PARAMS * i + 2);
-        /* Before 3.13, MuJoCo does not clip it here. */
-        const be_vd control = *m->version >= 3013 ? be_control_of(g, wide, i) : g->ctrl[i];
-        slope = be_select(gain != 0, slope + gain * control, slope);
+    if (m->actuator_gaintype[i] == BE_AFFINE || m->actuator_gaintype[i] == BE_MUSCLE) {
+        const be_vd gain = m->actuator_gaintype[i] == BE_MUSCLE ? be_muscle_gain(g, wide, i, 1)
+                                                                : BE_K(actuator_gainprm, BE_GAIN_PARAMS * i + 2);
+        /* Before 3.13, MuJoCo does not clip controls here. */
+        const be_vd input = be_has_state(m, i)    ? be_activation_of(g, wide, i)
+                            : *m->version >= 3013 ? be_control_of(g, wide, i)
+                                                  : g->ctrl[i];
+        slope = be_select(gain != 0, slope + gain * input, slope);
     }
     if (!m->actuator_forcelimited[i]) return slope;
     const be_vl free =
@@ -28,6 +33,12 @@ BE_INLINE void add_actuator(be_physics_group *g, const int wide, int i) {
     const be_vd gear = BE_K(actuator_gear, 6 * i);
     const int id = m->actuator_trnid[2 * i];
     be_vd slope = slope_of(g, wide, i);
+    if (m->actuator_moment[i] >= 0) {
+        int32_t dofs[m->nv];
+        be_vd found[m->nv];
+        be_add_derivative(g, dofs, found, be_moments_of(g, i, dofs, found), slope);
+        return;
+    }
     if (m->actuator_trntype[i] == BE_AT_TENDON) {
         const int first = m->tendon_adr[id], count = m->tendon_num[id];
         be_vd moments[count];
@@ -49,18 +60,24 @@ BE_INLINE void add_tendon(be_physics_group *g, const int wide, int i) {
     const int first = m->tendon_adr[i], count = m->tendon_num[i];
     be_vd moments[count];
     for (int k = 0; k < count; k++) moments[k] = BE_K(tendon_coefs, first + k);
-    be_add_derivative(g, m->tendon_dofs + first, moments, count, -BE_K(tendon_damping, i));
+    be_add_derivative(g, m->tendon_dofs + first, moments, count,
+                      -BE_POLY_OF(slope, tendon_damping, BE_POLY_TENDON_DAMPERS, i, be_abs(g->ten_velocity[i])));
 }
 
 /* mjd_smooth_vel */
 BE_INLINE void derive(be_physics_group *g, const int wide) {
     const be_physics_model *m = g->m;
     be_zero(g->qDeriv, m->nD);
-    for (int i = 0; i < m->nu; i++) add_actuator(g, wide, i);
+    for (int i = 0; i < m->nu && *m->acts; i++) {
+        if (!m->actuator_disabled[i]) add_actuator(g, wide, i);
+    }
     if (be_has_fluid(g)) BE_PHYSICS_STAGE_NAME(fluid_vel)(g);
-    for (int i = 0; i < m->nv; i++) g->qDeriv[m->mapD2M[m->M_rowadr[i] + m->M_rownnz[i] - 1]] -= BE_K(dof_damping, i);
+    for (int i = 0; i < m->nv; i++) {
+        g->qDeriv[m->mapD2M[m->M_rowadr[i] + m->M_rownnz[i] - 1]] -=
+            BE_POLY_OF(slope, dof_damping, BE_POLY_DAMPERS, i, be_abs(g->qvel[i]));
+    }
     for (int i = 0; i < m->ntendon; i++) {
-        if (BE_K1(tendon_damping, i) != 0) add_tendon(g, wide, i);
+        if (BE_HAS_POLY(tendon_damping, BE_POLY_TENDON_DAMPERS, i)) add_tendon(g, wide, i);
     }
 }
 

@@ -1,14 +1,18 @@
 /* mj_step: mj_forward, and then mj_Euler, mj_implicitSkip or mj_RungeKutta. */
-#include "engines/physics/group.h"
+#include <math.h>
+
+#include "engines/physics/actuators.h"
+#include "engines/physics/polynomials.h"
 
 #define BAD 1e10 /* mjMAXVAL: MuJoCo takes what is larger, or NaN, for a sign that the simulation is unstable */
 
-/* Leaves out lanes with bad numbers. */
-static void drop_bad(be_physics_group *g, const be_vd *values, int64_t n) {
+/* Leaves out lanes with numbers that are larger than `most`, or NaN. */
+BE_INLINE void drop_beyond(be_physics_group *g, const be_vd *values, int64_t n, double most) {
     be_vl bad = be_lane_numbers() < 0;
-    for (int64_t i = 0; i < n; i++) bad |= ~(be_abs(values[i]) <= BAD);
+    for (int64_t i = 0; i < n; i++) bad |= ~(be_abs(values[i]) <= most);
     g->present &= ~be_mask_bits(bad);
 }
+static void drop_bad(be_physics_group *g, const be_vd *values, int64_t n) { drop_beyond(g, values, n, BAD); }
 
 /* mj_integratePos: moves positions at some velocity for a time. */
 BE_INLINE void move(const be_physics_model *m, be_vd *qpos, const be_vd *velocity, be_vd time) {
@@ -36,17 +40,28 @@ BE_INLINE void move(const be_physics_model *m, be_vd *qpos, const be_vd *velocit
 /* The accelerations with which mj_Euler advances: damping is implicit. */
 BE_INLINE const be_vd *damp(be_physics_group *g, const int wide, be_vd time) {
     const be_physics_model *m = g->m;
-    int damped = 0;
-    for (int i = 0; i < m->nv; i++) damped |= *m->damps && BE_K1(dof_damping, i) > 0;
-    if (!damped) return g->qacc;
+    if (!*m->damps) return g->qacc;
     be_copy(g->damped, g->M, m->nC);
     for (int i = 0; i < m->nv; i++) {
-        g->damped[m->M_rowadr[i] + m->M_rownnz[i] - 1] += time * BE_K(dof_damping, i);
+        g->damped[m->M_rowadr[i] + m->M_rownnz[i] - 1] +=
+            time * BE_POLY_OF(slope, dof_damping, BE_POLY_DAMPERS, i, be_abs(g->qvel[i]));
         g->moved[i] = g->qfrc_smooth[i] + g->qfrc_constraint[i];
     }
     g->present &= ~be_physics_factor(m, g->damped, g->damped_inverse);
     be_physics_solve(m, 0, (int)m->nv, g->moved, g->damped, g->damped_inverse);
     return g->moved;
+}
+
+/* The next states of actuators, which change at `rates`. */
+BE_INLINE void activate(be_physics_group *g, const int wide, const be_vd *rates) {
+    for (int i = 0; i < g->m->nu; i++) {
+        const int at = g->m->actuator_actadr[i];
+        if (at < 0) continue;
+        g->act[at] = be_next_activation(g, wide, i, g->m->actuator_disabled[i] ? be_set1(0) : rates[at]);
+        if (g->m->actuator_dyntype[i] == BE_INTEGRATOR && g->m->actuator_wraps[i]) {
+            g->act[at] = be_wrapped(g, wide, i, g->act[at]);
+        }
+    }
 }
 
 BE_INLINE void advance(be_physics_group *g, const int wide) {
@@ -56,6 +71,7 @@ BE_INLINE void advance(be_physics_group *g, const int wide) {
     } else {
         acceleration = damp(g, wide, time);
     }
+    if (g->m->na && *g->m->acts) activate(g, wide, g->act_dot);
     for (int i = 0; i < g->m->nv; i++) g->qvel[i] += acceleration[i] * time;
     move(g->m, g->qpos, g->qvel, time);
 }
@@ -70,6 +86,19 @@ BE_INLINE void sum_of(const be_physics_group *g, const double *weights, int coun
             change[i] += g->acceleration[k * nv + i] * weights[k];
         }
     }
+}
+
+/* States of actuators for the evaluation `stage` of mj_RungeKutta, or at the end of the step. */
+BE_INLINE void activate_stage(be_physics_group *g, const int wide, const double *weights, int stage) {
+    const int64_t na = g->m->na;
+    be_vd rates[na];
+    for (int64_t i = 0; i < na; i++) {
+        rates[i] = be_set1(0);
+        for (int k = 0; k < stage; k++) rates[i] += g->rates[k * na + i] * weights[k];
+        g->act[i] = g->start_act[i];
+        if (stage < 4) g->act[i] += rates[i] * BE_K(opt_timestep, 0);
+    }
+    if (stage == 4 && *g->m->acts) activate(g, wide, rates);
 }
 
 /* From MuJoCo 4 on, mj_RungeKutta is a Runge-Kutta-Munthe-Kaas method: angular velocities in the middle of a step are
@@ -111,9 +140,11 @@ BE_INLINE void runge_kutta(be_physics_group *g, const int wide, int keep) {
     be_vd velocity[nv], change[nv];
     be_copy(g->start_qpos, g->qpos, m->nq);
     be_copy(g->start_qvel, g->qvel, nv);
+    be_copy(g->start_act, g->act, m->na);
     for (int stage = 0;; stage++) {
         if (stage) {
             sum_of(g, weights[stage], stage, velocity, change);
+            if (m->na) activate_stage(g, wide, weights[stage], stage);
             be_copy(g->qpos, g->start_qpos, m->nq);
             move(m, g->qpos, velocity, time);
             for (int64_t i = 0; i < nv; i++) g->qvel[i] = g->start_qvel[i] + change[i] * time;
@@ -128,6 +159,7 @@ BE_INLINE void runge_kutta(be_physics_group *g, const int wide, int keep) {
         be_copy(g->velocity + stage * nv, g->qvel, nv);
         if (stage && *m->version >= 4000) see_from_start(g, g->velocity + stage * nv, velocity, time);
         be_copy(g->acceleration + stage * nv, g->qacc, nv);
+        be_copy(g->rates + stage * m->na, g->act_dot, m->na);
     }
 }
 
@@ -140,6 +172,7 @@ BE_INLINE void integrate(be_physics_group *g, const int wide) {
         if (final) g->job->before_last(g->job->context, g);
         drop_bad(g, g->qpos, m->nq);
         drop_bad(g, g->qvel, m->nv);
+        if (m->na) drop_beyond(g, g->act, m->na, INFINITY); /* MuJoCo allows any number */
         const int senses = final && g->job->sensors;
         g->senses = senses ? *m->senses : 0;
         g->forces = (final && !runge && g->job->forces) || g->senses & BE_SENSES_FORCES;
@@ -164,6 +197,7 @@ BE_INLINE void integrate(be_physics_group *g, const int wide) {
     /* MuJoCo finds bad numbers in its next step. But a NaN has a sign, which depends on how it came about. */
     drop_bad(g, g->qpos, m->nq);
     drop_bad(g, g->qvel, m->nv);
+    if (m->na) drop_beyond(g, g->act, m->na, INFINITY);
     drop_bad(g, g->qacc, m->nv);
 }
 BE_PHYSICS_STAGE(integrate)
