@@ -229,7 +229,7 @@ static void step_group(task *t, const float *const *actions) {
                               .forces = t->forces,
                               .body_forces = t->body_forces,
                               .sensors = t->sensors,
-                              .ray = source->together.ray,
+                              .functions = &source->together.functions,
                               .constrain = constrain,
                               .make_rows = make_rows,
                               .context = t,

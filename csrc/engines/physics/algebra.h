@@ -107,6 +107,23 @@ BE_INLINE void be_mul_quat(be_vd *to, const be_vd *a, const be_vd *b, int versio
     be_copy(to, r, 4);
 }
 
+/* mju_mulQuatAxis: times a quaternion of which v is the last three numbers, and the first one is 0. */
+BE_INLINE void be_mul_quat_axis(be_vd *to, const be_vd *q, const be_vd *v, int version) {
+    to[0] = -q[1] * v[0] - q[2] * v[1] - q[3] * v[2];
+    to[2] = q[0] * v[1] + q[3] * v[0] - q[1] * v[2];
+    if (version >= 4000) {
+        to[1] = q[0] * v[0] - q[3] * v[1] + q[2] * v[2];
+        to[3] = q[1] * v[1] - q[2] * v[0] + q[0] * v[2];
+    } else {
+        to[1] = q[0] * v[0] + q[2] * v[2] - q[3] * v[1];
+        to[3] = q[0] * v[2] + q[1] * v[1] - q[2] * v[0];
+    }
+}
+BE_INLINE void be_neg_quat(be_vd *to, const be_vd *q) {
+    to[0] = q[0];
+    for (int k = 1; k < 4; k++) to[k] = -q[k];
+}
+
 BE_INLINE void be_normalize4(be_vd *q, int version) {
     const be_vd squares = version >= 4000 ? (q[0] * q[0] + q[1] * q[1]) + (q[2] * q[2] + q[3] * q[3])
                                           : q[0] * q[0] + q[1] * q[1] + q[2] * q[2] + q[3] * q[3];

@@ -19,6 +19,7 @@
  *   num_trees      see tree_dofs
  *   num_pairs      see pair_geoms
  *   num_candidates how many contacts there can be at most between the pairs of pair_own
+ *   num_equalities how many equalities are active, if all of them are made here
  *   ne, nf         how many rows of equalities, and of friction loss, each lane has: see friction_id
  *   num_rows       lanes with more rows of constraints are left to the caller */
 #define BE_PHYSICS_SIZES(X)                                                                                            \
@@ -31,11 +32,13 @@
     X(nsite)                                                                                                           \
     X(ntendon)                                                                                                         \
     X(nC)                                                                                                              \
+    X(nJten)                                                                                                           \
     X(nsensor)                                                                                                         \
     X(nsensordata)                                                                                                     \
     X(num_trees)                                                                                                       \
     X(num_pairs)                                                                                                       \
     X(num_candidates)                                                                                                  \
+    X(num_equalities)                                                                                                  \
     X(ne)                                                                                                              \
     X(nf)                                                                                                              \
     X(num_rows)
@@ -51,8 +54,11 @@
  *   sensor_spec, sensor_reduce   MuJoCo's sensor_intprm of sensors of contacts
  *   contact_shown   for each BE_SENSOR_CONTACT and each pair: 1, if the sensor shows the pair's contacts, -1, if it
  *               also turns their normal around, or 0
- *   jnt_shape   be_physics_shape of each joint's limit
- *   tendon_dofs the degrees of freedom of each (fixed) tendon, in increasing order, where wrap_objid has its joints
+ *   jnt_shape, tendon_shape   be_physics_shape of the limit of each joint or tendon
+ *   tendon_limited   BE_LIMIT_...
+ *   eq_...      of num_equalities equalities: their BE_EQUAL_... (eq_kind); 1: between sites; the two joints, tendons,
+ *               bodies or sites, the bodies of these and their trees of joints (-1: none); the first row, or -1 if
+ *               MuJoCo leaves it out, because it moves nothing; and their be_physics_shape
  *   friction_id which degree of freedom, or nv + which tendon, each row of friction loss is of; tendons come last
  *   tree_dofs   where each tree of joints begins in the degrees of freedom, and their number at the end
  *   pair_geoms  two numbers for each pair of geoms that may ever touch, in the order in which MuJoCo looks at them
@@ -119,7 +125,17 @@
     X(senses)                                                                                                          \
     X(contact_shown)                                                                                                   \
     X(jnt_shape)                                                                                                       \
-    X(tendon_dofs)                                                                                                     \
+    X(tendon_shape)                                                                                                    \
+    X(ten_J_rownnz)                                                                                                    \
+    X(ten_J_rowadr)                                                                                                    \
+    X(ten_J_colind)                                                                                                    \
+    X(eq_kind)                                                                                                         \
+    X(eq_sites)                                                                                                        \
+    X(eq_objects)                                                                                                      \
+    X(eq_bodies)                                                                                                       \
+    X(eq_trees)                                                                                                        \
+    X(eq_row)                                                                                                          \
+    X(eq_shape)                                                                                                        \
     X(friction_id)                                                                                                     \
     X(tree_dofs)                                                                                                       \
     X(pair_geoms)                                                                                                      \
@@ -129,8 +145,11 @@
     X(pair_shape)
 
 /* Its other numbers. Those of lanes may differ. Ours are:
- *   jnt_curve      BE_CURVE numbers of each joint's limit
- *   tendon_coefs   how far each degree of freedom of tendon_dofs moves its tendon
+ *   jnt_curve, tendon_curve   BE_CURVE numbers of the limit of each joint or tendon
+ *   ball_reach     for each limited ball joint, a number: its quaternion's first number has a larger share of the
+ *                  quaternion's squared length, unless the joint is near its limit
+ *   tendon_coefs   how far each degree of freedom of ten_J_colind moves its fixed tendon
+ *   eq_data (BE_EQUALITY_DATA numbers), eq_curve, and where the model has the two joints or tendons (eq_start)
  *   friction_loss, friction_R, friction_D, friction_damping   of each row of friction loss: see make_constraint.c
  *   geom_box       a box around each geom, in the geom's axes: its middle, and half of its sizes
  *   pair_reach     for each pair, how far apart the geoms' middles, axes and surfaces may be when a contact begins
@@ -154,6 +173,7 @@
     X(jnt_actfrcrange)                                                                                                 \
     X(jnt_margin)                                                                                                      \
     X(jnt_curve)                                                                                                       \
+    X(ball_reach)                                                                                                      \
     X(dof_armature)                                                                                                    \
     X(dof_damping)                                                                                                     \
     X(dof_invweight0)                                                                                                  \
@@ -172,6 +192,8 @@
     X(tendon_stiffness)                                                                                                \
     X(tendon_damping)                                                                                                  \
     X(tendon_lengthspring)                                                                                             \
+    X(tendon_invweight0)                                                                                               \
+    X(tendon_curve)                                                                                                    \
     X(actuator_ctrlrange)                                                                                              \
     X(actuator_gainprm)                                                                                                \
     X(actuator_biasprm)                                                                                                \
@@ -186,6 +208,9 @@
     X(opt_impratio)                                                                                                    \
     X(opt_tolerance)                                                                                                   \
     X(opt_ls_tolerance)                                                                                                \
+    X(eq_data)                                                                                                         \
+    X(eq_start)                                                                                                        \
+    X(eq_curve)                                                                                                        \
     X(friction_loss)                                                                                                   \
     X(friction_R)                                                                                                      \
     X(friction_D)                                                                                                      \
@@ -228,6 +253,11 @@ typedef enum be_physics_shape { BE_FLAT, BE_LINEAR, BE_QUADRATIC } be_physics_sh
 /* What solref and solimp come to: stiffness, damping, the impedances at both ends, width, midpoint, and the factors of
  * both halves of the curve. */
 enum { BE_STIFFNESS, BE_DAMPING, BE_LEAST, BE_MOST, BE_WIDTH, BE_MIDPOINT, BE_BELOW, BE_ABOVE, BE_CURVE };
+
+enum { BE_EQUAL_CONNECT, BE_EQUAL_WELD, BE_EQUAL_JOINTS, BE_EQUAL_TENDONS }; /* MuJoCo's eq_type */
+enum { BE_EQUALITY_DATA = 11 };                                              /* numbers per row of eq_data */
+/* Whether a tendon has limits, of which rows are made here, or only by the caller. */
+enum { BE_LIMIT_NONE, BE_LIMIT_OWN, BE_LIMIT_FOREIGN };
 
 typedef enum be_physics_solves { BE_SOLVES_NOTHING, BE_SOLVES_NEWTON, BE_SOLVES_PGS } be_physics_solves;
 enum { BE_CONE_DIMS = 6 };    /* the most rows of an elliptic cone */
@@ -409,6 +439,7 @@ enum {
     BE_LEFT_PAIRS,   /* geoms came near each other whose contacts are not found here */
     BE_LEFT_TENDONS, /* a tendon was at its limit */
     BE_LEFT_ROWS,    /* there were more than num_rows rows */
+    BE_LEFT_ISLANDS, /* trees of joints move together, and others are between them */
     BE_LEFT_PLACES,  /* a capsule's axis was only a point */
     BE_LEFT_HESSIAN, /* the solver's Hessian was singular */
     BE_LEFT_SENSORS, /* there are sensors of contacts that only the caller knows */
@@ -440,9 +471,12 @@ typedef struct be_physics_rows {
 /* Has the rows of one lane's constraints made; the group solves them. What `rows` points at is read before the next
  * call. Returns 0 if it cannot: then the lane is left out. */
 typedef int be_physics_make_rows(void *context, be_physics_group *group, int lane, int wants, be_physics_rows *rows);
-/* mju_rayGeom */
-typedef double be_physics_ray(const double *pos, const double *mat, const double *size, const double *point,
-                              const double *direction, int type, double *normal);
+/* MuJoCo's functions of one lane's numbers, for what is rare. */
+typedef struct be_physics_functions {
+    double (*mju_rayGeom)(const double *pos, const double *mat, const double *size, const double *point,
+                          const double *direction, int type, double *normal);
+    void (*mju_quat2Vel)(double *velocity, const double *quat, double time);
+} be_physics_functions;
 
 /* A step of an env: `steps` steps of MuJoCo for `count` lanes (BE_PHYSICS_LANES at most). Each lane has its own row of
  * floats, which may be the same. The caller has filled in qpos, qvel, ctrl and qacc_warmstart; after the step, all
@@ -455,7 +489,7 @@ typedef struct be_physics_job {
     int forces;                    /* 1: cfrc_ext is wanted, as mj_rnePostConstraint computes it after the step */
     int body_forces;               /* 1: cacc and cfrc_int are, too */
     int sensors;                   /* 1: sensordata, or what belongs to it, is */
-    be_physics_ray *ray;
+    const be_physics_functions *functions;
     be_physics_constrain *constrain;
     be_physics_make_rows *make_rows; /* for models that `asks` */
     void *context;

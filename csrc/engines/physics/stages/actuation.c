@@ -30,11 +30,11 @@ BE_INLINE void at_joint(be_physics_group *g, const int wide, int i) {
 
 BE_INLINE void at_tendon(be_physics_group *g, const int wide, int i) {
     const be_physics_model *m = g->m;
-    const int tendon = m->actuator_trnid[2 * i], first = m->tendon_adr[tendon], count = m->tendon_num[tendon];
-    const int32_t *dofs = m->tendon_dofs + first;
+    const int tendon = m->actuator_trnid[2 * i], first = m->ten_J_rowadr[tendon], count = m->ten_J_rownnz[tendon];
+    const int32_t *dofs = m->ten_J_colind + first;
     const be_vd gear = BE_K(actuator_gear, 6 * i);
     be_vd moment[count];
-    for (int k = 0; k < count; k++) moment[k] = BE_K(tendon_coefs, first + k) * gear;
+    for (int k = 0; k < count; k++) moment[k] = g->ten_J[first + k] * gear;
     g->actuator_length[i] = g->ten_length[tendon] * gear;
     g->actuator_velocity[i] = be_dot_sparse(moment, g->qvel, count, dofs);
     g->actuator_force[i] = force_of(g, wide, i);

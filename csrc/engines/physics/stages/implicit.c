@@ -41,10 +41,10 @@ BE_INLINE void add_actuator(be_physics_group *g, const int wide, int i) {
     const int id = m->actuator_trnid[2 * i];
     be_vd slope = slope_of(g, wide, i);
     if (m->actuator_trntype[i] == BE_AT_TENDON) {
-        const int first = m->tendon_adr[id], count = m->tendon_num[id];
+        const int first = m->ten_J_rowadr[id], count = m->ten_J_rownnz[id];
         be_vd moments[count];
-        for (int k = 0; k < count; k++) moments[k] = BE_K(tendon_coefs, first + k) * gear;
-        add(g, m->tendon_dofs + first, moments, count, slope);
+        for (int k = 0; k < count; k++) moments[k] = g->ten_J[first + k] * gear;
+        add(g, m->ten_J_colind + first, moments, count, slope);
         return;
     }
     const int32_t dof = m->jnt_dofadr[id];
@@ -58,10 +58,8 @@ BE_INLINE void add_actuator(be_physics_group *g, const int wide, int i) {
 
 BE_INLINE void add_tendon(be_physics_group *g, const int wide, int i) {
     const be_physics_model *m = g->m;
-    const int first = m->tendon_adr[i], count = m->tendon_num[i];
-    be_vd moments[count];
-    for (int k = 0; k < count; k++) moments[k] = BE_K(tendon_coefs, first + k);
-    add(g, m->tendon_dofs + first, moments, count, -BE_K(tendon_damping, i));
+    const int first = m->ten_J_rowadr[i], count = m->ten_J_rownnz[i];
+    add(g, m->ten_J_colind + first, g->ten_J + first, count, -BE_K(tendon_damping, i));
 }
 
 BE_INLINE void implicit(be_physics_group *g, const int wide) {

@@ -76,10 +76,10 @@ BE_INLINE void pull_tendon(be_physics_group *g, const int wide, int i) {
     const be_vd beyond = be_select(length > upper, upper - length, lower - length);
     const be_vd spring = be_select((length > upper) | (length < lower), stiffness * beyond, zero);
     const be_vd damper = -BE_K(tendon_damping, i) * g->ten_velocity[i];
-    for (int k = m->tendon_adr[i]; k < m->tendon_adr[i] + m->tendon_num[i]; k++) {
-        const int dof = m->tendon_dofs[k];
-        g->qfrc_passive[dof] += BE_K(tendon_coefs, k) * spring;
-        g->damper[dof] += BE_K(tendon_coefs, k) * damper;
+    for (int k = m->ten_J_rowadr[i]; k < m->ten_J_rowadr[i] + m->ten_J_rownnz[i]; k++) {
+        const int dof = m->ten_J_colind[k];
+        g->qfrc_passive[dof] += g->ten_J[k] * spring;
+        g->damper[dof] += g->ten_J[k] * damper;
     }
 }
 

@@ -160,8 +160,8 @@ static be_vl rays(const be_physics_group *g, unsigned here, int site, int k, con
             point[i] = ((const double *)&g->contact_pos[3 * k + i])[lane];
             along[i] = ((const double *)&direction[i])[lane];
         }
-        const double distance =
-            g->job->ray(pos, mat, &BE_K1(site_size, 3 * site), point, along, m->site_type[site], NULL);
+        const double distance = g->job->functions->mju_rayGeom(pos, mat, &BE_K1(site_size, 3 * site), point, along,
+                                                               m->site_type[site], NULL);
         if (distance >= 0) met |= 1u << lane;
     }
     return be_lanes_of(met);
