@@ -7,6 +7,8 @@ cdef extern from "engines/physics/physics.h" nogil:
         BE_SENSES_PAIRS, BE_SENSES_ACCELERATIONS, BE_SENSES_OTHERS
         BE_LEFT_CAUSES, BE_LEFT_PAIRS, BE_MAX_SWEEPS, BE_PGS_ROWS
         BE_FLAT, BE_LINEAR, BE_QUADRATIC
+        BE_EQUALITY_DATA
+        BE_LIMIT_NONE, BE_LIMIT_OWN, BE_LIMIT_FOREIGN
         BE_SOLVES_NOTHING, BE_SOLVES_NEWTON, BE_SOLVES_PGS
         BE_PAIR_PLANE_BALL, BE_PAIR_PLANE_CAPSULE, BE_PAIR_BALLS, BE_PAIR_CAPSULES, BE_PAIR_PLANE_CYLINDER
         BE_PAIR_PLANE_BOX, BE_PAIR_SPHERE_BOX, BE_PAIR_CAPSULE_BOX, BE_PAIR_PLANE_ELLIPSOID
@@ -66,12 +68,15 @@ cdef extern from "engines/mujoco/mujoco.h" nogil:
         double **arrays
         be_physics_group *group
         double **mirror
+    ctypedef struct be_physics_functions:
+        void *mju_rayGeom
+        void *mju_quat2Vel
     ctypedef struct be_mujoco_together:
         const be_physics_isa *isa
         be_physics_model model
         const void *without_contacts
         void **stage
-        void *ray
+        be_physics_functions functions
         int64_t *state_at
         int64_t *place
         int64_t fixed_at, num_fixed
@@ -142,6 +147,8 @@ PHYSICS_FLOATS = _names(be_physics_float_names, BE_PHYSICS_NUM_FLOATS)
 PHYSICS_ARRAYS = _names(be_physics_array_names, BE_PHYSICS_NUM_ARRAYS)
 PHYSICS_SENSORS = _names(be_physics_sensor_names, BE_PHYSICS_NUM_SENSORS)
 PHYSICS_LEFT = _names(be_physics_left_texts, BE_LEFT_CAUSES)
+PHYSICS_FUNCTIONS = "mju_rayGeom", "mju_quat2Vel"
+PHYSICS_EQUALITY_DATA = <int>BE_EQUALITY_DATA
 PHYSICS_LEFT_PAIRS = <int>BE_LEFT_PAIRS
 PHYSICS_MOST_SWEEPS, PHYSICS_PGS_ROWS = <int>BE_MAX_SWEEPS, <int>BE_PGS_ROWS
 
@@ -157,6 +164,12 @@ class PhysicsShape(enum.IntEnum):
     """be_physics_shape: how the impedance of a constraint depends on its position."""
 
     FLAT, LINEAR, QUADRATIC = BE_FLAT, BE_LINEAR, BE_QUADRATIC
+
+
+class PhysicsLimit(enum.IntEnum):
+    """Whether a tendon has limits, and who makes their rows."""
+
+    NONE, OWN, FOREIGN = BE_LIMIT_NONE, BE_LIMIT_OWN, BE_LIMIT_FOREIGN
 
 
 class PhysicsSolver(enum.IntEnum):
@@ -376,7 +389,7 @@ cdef class MujocoSource(Engine):
             isa: the instruction set. sizes, ints: the model's, in the order of PHYSICS_SIZES and PHYSICS_INTS; ints are
                 int32 arrays. floats: all numbers of PHYSICS_FLOATS in a row; starts: where each begins.
             ahead: zeros of the shape of `records`.
-            functions: {name: address} of MUJOCO_STAGES and of mju_rayGeom.
+            functions: {name: address} of MUJOCO_STAGES and PHYSICS_FUNCTIONS.
             state_at: where MUJOCO_STATES begin in a state; fixed_at: where that begins which users may change, but not
                 in groups; fixed: what it must be, float64.
             places: those of MUJOCO_PLACES, or an empty list if the model never `asks`.
@@ -398,7 +411,8 @@ cdef class MujocoSource(Engine):
         together.model.num_floats = len(floats)
         for i in range(MJ_STAGES):
             together.stage[i] = _address(functions[MUJOCO_STAGES[i]])
-        together.ray = _address(functions["mju_rayGeom"])
+        together.functions.mju_rayGeom = _address(functions["mju_rayGeom"])
+        together.functions.mju_quat2Vel = _address(functions["mju_quat2Vel"])
         for i in range(MJ_STATES):
             together.state_at[i] = state_at[i]
         for i in range(len(places)):

@@ -248,7 +248,7 @@ class Model:
         joint = damped if self.chance(0.3) else self.free()
         geom = self.geom() if self.chance(0.5) else ""
         fixed = f"<body {self.name('body')}>{geom}</body>" if self.chance(0.2) else ""
-        return f'<body {place}>{joint}{self.inertial()}{self.geom()}{fixed}</body>'
+        return f"<body {place}>{joint}{self.inertial()}{self.geom()}{fixed}</body>"
 
     def free(self):
         values = {}

@@ -149,6 +149,11 @@ class Both:
         return "", compared, left
 
 
+def counted(both, which):
+    """The sum of the lanes' counts: 2: of evaluations in which MuJoCo solved their constraints; 3: made their rows."""
+    return sum(sum(both.lanes.source.counts(lane)[which]) for lane in range(LANES))
+
+
 def compare(model, rng, calls, names=_core.PHYSICS_ARRAYS, pushed=False):
     """See `Both.compare`."""
     return Both(model, names, pushed).compare(rng, calls)

@@ -10,26 +10,41 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from batchenv._core import PHYSICS_MOST_SWEEPS, PhysicsPair, PhysicsShape, PhysicsSolver
+from batchenv import _core
+from batchenv._core import PHYSICS_MOST_SWEEPS, PhysicsLimit, PhysicsPair, PhysicsShape, PhysicsSolver
 from batchenv.envs.mujoco import arena, pruning
-from batchenv.envs.mujoco.features import disabled, joints
+from batchenv.envs.mujoco.features import disabled
 
 MINVAL = 1e-15  # mjMINVAL
 _MINIMP, _MAXIMP = 0.0001, 0.9999  # of impedances
 _MINMU = 1e-5  # of friction
 _MIXED = -2
+_SLACK = 1e-6  # more than errors of rounding in a ball's angle
 
 
 def always(mujoco: Any, model: Any, solves: PhysicsSolver) -> bool:
     """Whether the model has constraints wherever its bodies are, of which csrc/engines/physics does not make rows."""
     unsolved = solves is PhysicsSolver.NOTHING and len(_frictions(mujoco, model)) > 0
-    return _equal(mujoco, model) or bool(limited_balls(mujoco, model).any()) or unsolved
+    return unsolved or (_equal(mujoco, model) and not (solves and Equalities(mujoco, model).own))
 
 
-def limited_balls(mujoco: Any, model: Any) -> NDArray[np.bool_]:
-    """Which joints are balls with limits: MuJoCo makes the rows of these."""
-    limits = not disabled(mujoco, model, "CONSTRAINT", "LIMIT")
-    return (model.jnt_limited != 0) & joints(mujoco, model, "BALL") & limits
+def limits(mujoco: Any, model: Any) -> dict[str, NDArray[Any]]:
+    """What csrc/engines/physics/physics.h says of limits of joints and tendons."""
+    apply = int(not disabled(mujoco, model, "CONSTRAINT", "LIMIT"))
+    joint_curve, joint_shape = curves(model, model.jnt_solref, model.jnt_solimp)
+    tendon_curve, tendon_shape = curves(model, model.tendon_solref_lim, model.tendon_solimp_lim)
+    free = model.jnt_range.max(1, initial=-np.inf) - model.jnt_margin  # how far a ball may turn
+    reach = np.cos(np.clip(free, 0, np.pi) / 2) ** 2 + _SLACK
+    who = np.where(tendon_shape < 0, PhysicsLimit.FOREIGN, PhysicsLimit.OWN)
+    return {
+        "jnt_limited": model.jnt_limited * apply,
+        "jnt_shape": joint_shape,
+        "jnt_curve": joint_curve,
+        "ball_reach": np.where(free > np.pi + _SLACK, -1, reach),
+        "tendon_limited": model.tendon_limited * apply * who,
+        "tendon_shape": tendon_shape,
+        "tendon_curve": tendon_curve,
+    }
 
 
 def _equal(mujoco: Any, model: Any) -> bool:
@@ -43,15 +58,57 @@ def holds(mujoco: Any, model: Any) -> bool:
     return _equal(mujoco, model) and not np.isin(model.eq_type[model.eq_active0 != 0], kinds).all()
 
 
-def equality_rows(mujoco: Any, model: Any) -> int:
-    """How many rows the model's equalities have where its bodies begin. MuJoCo leaves out rows that move nothing: so
-    there may be others elsewhere."""
+def _equality_rows(mujoco: Any, model: Any) -> list[int]:
+    """Of which equality each row is, where the model's bodies begin. MuJoCo leaves out rows that move nothing: so there
+    may be others elsewhere."""
     if not _equal(mujoco, model):
-        return 0
+        return []
     data = mujoco.MjData(model)
     data.warning.number[:] = 1  # MuJoCo prints and logs only the first warning of each kind
     mujoco.mj_fwdPosition(model, data)  # without the user's callbacks
-    return int(data.ne)
+    return list(data.efc_id[: data.ne])
+
+
+class Equalities:
+    """The model's active equalities, as csrc/engines/physics/physics.h has them.
+
+    Attributes:
+        own: whether all of them are made there.
+        numbers: {name there: array with a row for each equality}; without rows if they are not.
+        rows: how many rows of constraints they have.
+    """
+
+    def __init__(self, mujoco: Any, model: Any):
+        kinds, objects = mujoco.mjtEq, mujoco.mjtObj
+        rows = _equality_rows(mujoco, model)
+        self.rows = len(rows)
+        curve, shape = curves(model, model.eq_solref, model.eq_solimp)
+        known = [int(getattr(kinds, f"mjEQ_{name}")) for name in ("CONNECT", "WELD", "JOINT", "TENDON")]
+        active = np.flatnonzero(model.eq_active0) if _equal(mujoco, model) else np.zeros(0, np.intp)
+        self.own = bool((np.isin(model.eq_type[active], known) & (shape[active] >= 0)).all())
+        if not self.own:
+            active = active[:0]
+        kind, sites = model.eq_type[active], model.eq_objtype[active] == int(objects.mjOBJ_SITE)
+        pairs = np.column_stack([model.eq_obj1id, model.eq_obj2id])[active]
+        holds = np.isin(kind, known[:2])[:, None]
+        bodies = np.where(holds, pairs, 0)
+        bodies[sites] = model.site_bodyid[pairs[sites]]
+        joint, tendon = (kind == known[2])[:, None], (kind == known[3])[:, None]
+        start = np.zeros(pairs.shape)
+        start[joint & (pairs >= 0)] = model.qpos0[model.jnt_qposadr[pairs[joint & (pairs >= 0)]]]
+        start[tendon & (pairs >= 0)] = model.tendon_length0[pairs[tendon & (pairs >= 0)]]
+        self.numbers = {
+            "eq_kind": kind,
+            "eq_sites": sites,
+            "eq_objects": pairs,
+            "eq_bodies": bodies,
+            "eq_trees": np.where(holds, model.body_treeid[bodies], -1),
+            "eq_row": np.array([rows.index(i) if i in rows else -1 for i in active.tolist()], int),
+            "eq_shape": shape[active],
+            "eq_curve": curve[active],
+            "eq_data": model.eq_data[active, : _core.PHYSICS_EQUALITY_DATA],
+            "eq_start": start,
+        }
 
 
 def asks(mujoco: Any, model: Any) -> bool:
@@ -117,7 +174,8 @@ def solver(mujoco: Any, model: Any) -> PhysicsSolver:
         and FrictionLoss(mujoco, model).solvable
     )
     if known and int(option.solver) == int(mujoco.mjtSolver.mjSOL_NEWTON):
-        return PhysicsSolver.NEWTON if not equal or asks(mujoco, model) else PhysicsSolver.NOTHING
+        own = not equal or Equalities(mujoco, model).own or asks(mujoco, model)
+        return PhysicsSolver.NEWTON if own else PhysicsSolver.NOTHING
     plain = not equal and not elliptic and not len(_frictions(mujoco, model)) and since_3_17(mujoco)
     pgs = plain and model.ntree == 1 and 0 < option.iterations <= PHYSICS_MOST_SWEEPS
     pgs = pgs and int(option.solver) == int(mujoco.mjtSolver.mjSOL_PGS)

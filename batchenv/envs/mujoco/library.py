@@ -43,9 +43,9 @@ _OPTIONAL = (
     *_HANDLERS,
     "_mjPRIVATE__set_tls_warning_fn",
     "mj_updateSleep",  # from 3.4 on, where bodies may sleep
-    "mju_rayGeom",
     "mjcb_time",  # a variable
     *_core.MUJOCO_STAGES,
+    *_core.PHYSICS_FUNCTIONS,
     *_core.MUJOCO_CALLBACKS,
 )
 _ALWAYS = ("qpos", "qvel", "ctrl")

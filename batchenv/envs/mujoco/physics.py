@@ -59,12 +59,21 @@ def _pair_reach(model: Any, found: NDArray[np.int32], begin: NDArray[np.float64]
 
 
 def _tendons(model: Any) -> dict[str, NDArray[Any]]:
-    """The degrees of freedom of each tendon in increasing order, and how far each moves it."""
-    dofs, coefs = model.jnt_dofadr[model.wrap_objid], model.wrap_prm.copy()
+    """The degrees of freedom of each tendon in increasing order, and how far each moves it if the tendon is fixed."""
+    rows, columns = [], []
     for first, count in zip(model.tendon_adr, model.tendon_num, strict=True):
-        order = first + np.argsort(dofs[first : first + count])
-        dofs[first : first + count], coefs[first : first + count] = dofs[order], coefs[order]
-    return {"tendon_dofs": dofs, "tendon_coefs": coefs}
+        dofs, coefs = model.jnt_dofadr[model.wrap_objid[first : first + count]], model.wrap_prm[first : first + count]
+        columns.append(np.unique(dofs))
+        rows.append(np.zeros(len(columns[-1])))
+        np.add.at(rows[-1], np.searchsorted(columns[-1], dofs), coefs)
+    lengths = np.array([len(row) for row in rows], int)
+    return {
+        "nJten": lengths.sum(),
+        "ten_J_rownnz": lengths,
+        "ten_J_rowadr": np.cumsum(lengths) - lengths,
+        "ten_J_colind": np.concatenate([[], *columns]),
+        "tendon_coefs": np.concatenate([[], *rows]),
+    }
 
 
 # Numbers on whose signs it depends what is computed, and numbers that MuJoCo takes for 0 if they are very small. All
@@ -106,19 +115,17 @@ class Plan:
         self.contacts = contacts = constraints.Contacts(
             mujoco, model, found, self.numbers, kinds, compiled and compiled.model
         )
-        joint_curves, joint_shapes = constraints.curves(model, model.jnt_solref, model.jnt_solimp)
-        limits = not disabled(mujoco, model, "CONSTRAINT", "LIMIT")
-        known_limits = (joint_shapes >= 0)[model.jnt_limited != 0].all()
+        limits = constraints.limits(mujoco, model)
+        known_limits = (limits["jnt_shape"] >= 0)[model.jnt_limited != 0].all()
         solver = constraints.solver(mujoco, model) if known_limits else PhysicsSolver.NOTHING
         friction = constraints.FrictionLoss(mujoco, model).numbers
         if solver is PhysicsSolver.NOTHING:
             friction = {name: numbers[:0] for name, numbers in friction.items()}
         pair_own = contacts.own * (solver is not PhysicsSolver.NOTHING)
         candidates = _CANDIDATES[kinds]
-        equalities = constraints.equality_rows(mujoco, model) if solver is not PhysicsSolver.NOTHING else 0
-        num_rows = (
-            equalities + len(friction["friction_id"]) + 2 * (model.jnt_limited.sum() + model.tendon_limited.sum())
-        )
+        equalities = constraints.Equalities(mujoco, model)
+        ne = equalities.rows if solver is not PhysicsSolver.NOTHING else 0
+        num_rows = ne + len(friction["friction_id"]) + 2 * (model.jnt_limited.sum() + model.tendon_limited.sum())
         num_rows += ((candidates * contacts.rows)[pair_own > 0]).sum()
         num_rows += min(_MOST_ASKED, (contacts.rows[pair_own == 0] * _ASKED_CONTACTS).sum())
         num_rows = min(_MOST_ROWS, num_rows)
@@ -128,7 +135,9 @@ class Plan:
             "num_trees": len(trees) - 1,
             "tree_dofs": trees,
             "num_candidates": candidates[pair_own > 0].sum(),
-            "ne": equalities,
+            "num_equalities": len(equalities.numbers["eq_kind"]),
+            "ne": ne,
+            **equalities.numbers,
             "nf": len(friction["friction_id"]),
             "num_rows": _core.PHYSICS_PGS_ROWS if solver is PhysicsSolver.PGS else num_rows,
             **friction,
@@ -136,16 +145,13 @@ class Plan:
             "always": int(constraints.always(mujoco, model, solver)),
             "asks": int(constraints.asks(mujoco, model)),
             "holds": int(constraints.holds(mujoco, model)),
-            "jnt_limited": model.jnt_limited * limits * ~constraints.limited_balls(mujoco, model),
-            "tendon_limited": model.tendon_limited * limits,
+            **limits,
             **_tendons(model),
             **actuators.numbers(mujoco, model),
             **passive.numbers(mujoco, model),
             # MuJoCo takes 0 for what is the negative of gravity
             "opt_gravity": np.full(3, -0.0) if disabled(mujoco, model, "GRAVITY") else model.opt.gravity,
             "solves": solver,
-            "jnt_shape": joint_shapes,
-            "jnt_curve": joint_curves,
             "pair_geoms": found,
             "geom_box": pruning.boxes(mujoco, model),
             "pair_kind": kinds,
@@ -230,7 +236,7 @@ def _obstacles(lanes: Lanes, mujoco: Any, functions: dict[str, int]) -> list[str
     version = tuple(int(part) for part in mujoco.__version__.split(".")[:2])
     if version not in VERSIONS:
         return [f"the arithmetic of mujoco {mujoco.__version__} is not known to this batchenv"]
-    missing = [name for name in (*_core.MUJOCO_STAGES, "mju_rayGeom") if not functions[name]]
+    missing = [name for name in (*_core.MUJOCO_STAGES, *_core.PHYSICS_FUNCTIONS) if not functions[name]]
     if missing:
         return [f"mujoco's library has no {', '.join(missing)}"]
     if len(lanes) < 2:

@@ -292,7 +292,7 @@ static void step_group(task *t, const float *const *actions) {
                               .accelerations = t->accelerations,
                               .sensors = t->sensors,
                               .pushed = t->pushed,
-                              .ray = source->together.ray,
+                              .functions = &source->together.functions,
                               .constrain = constrain,
                               .make_rows = make_rows,
                               .sense = sense,

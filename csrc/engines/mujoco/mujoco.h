@@ -178,7 +178,7 @@ typedef struct be_mujoco_together {
     be_physics_model model;
     const void *without_contacts; /* the mjModel with contacts disabled */
     void (*stage[MJ_STAGES])(const void *model, void *data);
-    be_physics_ray *ray;
+    be_physics_functions functions;
     int64_t state_at[MJ_STATES]; /* where the state's parts are in be_mujoco_lane.state */
     int64_t place[MJ_PLACES];    /* 0: not known; then the model never `asks` */
     int64_t fixed_at, num_fixed; /* what users may change in a state, but not where it is in a group */

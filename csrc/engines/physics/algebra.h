@@ -107,6 +107,23 @@ BE_INLINE void be_mul_quat(be_vd *to, const be_vd *a, const be_vd *b, int versio
     be_copy(to, r, 4);
 }
 
+/* mju_mulQuatAxis: times a quaternion of which v is the last three numbers, and the first one is 0. */
+BE_INLINE void be_mul_quat_axis(be_vd *to, const be_vd *q, const be_vd *v, int version) {
+    to[0] = -q[1] * v[0] - q[2] * v[1] - q[3] * v[2];
+    to[2] = q[0] * v[1] + q[3] * v[0] - q[1] * v[2];
+    if (version >= 4000) {
+        to[1] = q[0] * v[0] - q[3] * v[1] + q[2] * v[2];
+        to[3] = q[1] * v[1] - q[2] * v[0] + q[0] * v[2];
+    } else {
+        to[1] = q[0] * v[0] + q[2] * v[2] - q[3] * v[1];
+        to[3] = q[0] * v[2] + q[1] * v[1] - q[2] * v[0];
+    }
+}
+BE_INLINE void be_neg_quat(be_vd *to, const be_vd *q) {
+    to[0] = q[0];
+    for (int k = 1; k < 4; k++) to[k] = -q[k];
+}
+
 BE_INLINE void be_normalize4(be_vd *q, int version) {
     const be_vd squares = version >= 4000 ? (q[0] * q[0] + q[1] * q[1]) + (q[2] * q[2] + q[3] * q[3])
                                           : q[0] * q[0] + q[1] * q[1] + q[2] * q[2] + q[3] * q[3];
@@ -155,7 +172,7 @@ BE_INLINE be_vd be_normalize3(be_vd *v) {
 /* mju_quat2Vel for a time of 1: the turn of a quaternion, as an axis times an angle of pi at most. */
 BE_INLINE void be_quat_turn(be_vd *to, const be_vd *q) {
     const double pi = 3.14159265358979323846;
-    be_vd axis[3], angle;
+    be_vd axis[3], angle = q[0];
     be_copy(axis, q + 1, 3);
     const be_vd sine = be_normalize3(axis);
     for (int lane = 0; lane < BE_VL; lane++) angle[lane] = 2 * be_math.atan2(sine[lane], q[0][lane]);

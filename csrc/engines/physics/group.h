@@ -9,6 +9,7 @@
 #define BE_PHYSICS_SCRATCH(X)                                                                                          \
     X(body_acceleration, 6 * m->nbody) /* of mj_rne */                                                                 \
     X(body_force, 6 * m->nbody)                                                                                        \
+    X(ten_J, m->nJten)                                                                                                 \
     X(damper, m->nv)                                                                                                   \
     X(fluid, m->nv)                                                                                                    \
     X(qDeriv, m->nD)    /* and qLU */                                                                                  \
@@ -40,6 +41,8 @@
     X(row_here, m->num_rows)      /* masks: which lanes have a row there */                                            \
     X(cone_friction, m->num_rows) /* of rows of cones: see cone.h */                                                   \
     X(rows, BE_PHYSICS_PYRAMID * m->nv)                                                                                \
+    X(equality_jacobian, m->num_equalities ? 6 * m->nv : 0)                                                            \
+    X(weld_quats, 8 * m->num_equalities) /* the two orientations that a weld makes the same */                         \
     X(J, m->num_rows * m->nv)                                                                                          \
     X(D, m->num_rows)                                                                                                  \
     X(R, m->num_rows)                                                                                                  \
@@ -89,6 +92,7 @@ struct be_physics_group {
     be_physics_touching *touching;
     unsigned present; /* bits of lanes that are stepped and have not failed */
     unsigned left;    /* bits of lanes whose constraints are left to the caller */
+    unsigned joined;  /* bits of lanes with rows, made here, that move several trees of joints */
     int forces;       /* 1: cfrc_ext is wanted of this evaluation */
     int senses;       /* BE_SENSES_...: what its sensors need; 0 if they are not read */
     unsigned touched; /* bits of lanes whose contacts were found here, and constraints solved */
@@ -151,6 +155,10 @@ void be_physics_make_constraint(be_physics_group *g, unsigned lanes);
 #define be_physics_take_place BE_ISA_NAME(be_physics_take_place)
 int be_physics_take_place(be_physics_group *g, unsigned *left, int dim, be_vl *mask);
 
+/* The lanes in which another tree is between those of an island, among the rows that were made here. */
+#define be_physics_islands_apart BE_ISA_NAME(be_physics_islands_apart)
+unsigned be_physics_islands_apart(const be_physics_group *g);
+
 /* Solves for qacc, qfrc_constraint and, where it is wanted, efc_force of some lanes (mj_solNewton). Lanes whose Hessian
  * is singular get a bit in `left`. */
 #define be_physics_newton BE_ISA_NAME(be_physics_newton)
@@ -164,9 +172,9 @@ void be_physics_pgs(be_physics_group *g, unsigned lanes);
 #define be_physics_begin_forces BE_ISA_NAME(be_physics_begin_forces)
 void be_physics_begin_forces(be_physics_group *g);
 
-/* Adds the forces of contacts to cfrc_ext of some lanes (mj_rnePostConstraint). */
+/* Adds the forces of contacts, and those of equalities in the lanes `held`, to cfrc_ext (mj_rnePostConstraint). */
 #define be_physics_post_constraint BE_ISA_NAME(be_physics_post_constraint)
-void be_physics_post_constraint(be_physics_group *g, unsigned lanes);
+void be_physics_post_constraint(be_physics_group *g, unsigned lanes, unsigned held);
 
 /* The same of lanes whose rows the caller has made. */
 #define be_physics_post_foreign BE_ISA_NAME(be_physics_post_foreign)

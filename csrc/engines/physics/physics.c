@@ -11,13 +11,14 @@ const char *const be_physics_float_names[] = {BE_PHYSICS_FLOATS(NAME)};
 const char *const be_physics_array_names[] = {BE_PHYSICS_ARRAYS(ARRAY_NAME)};
 const char *const be_physics_sensor_names[] = {BE_PHYSICS_SENSORS(NAME)};
 const char *const be_physics_left_texts[] = {
-    [BE_LEFT_ALWAYS] = "because of equalities, limits of ball joints, or friction loss that is not solved here",
+    [BE_LEFT_ALWAYS] = "because of equalities, or friction loss that is not solved here",
     [BE_LEFT_SOLVER] = "because of the model's solver, cones or flags",
     [BE_LEFT_PAIRS] = "because geoms came near each other whose contacts only MuJoCo finds",
     [BE_LEFT_TENDONS] = "because of a tendon's limit",
-    [BE_LEFT_ROWS] = "because there were too many rows of constraints",
+    [BE_LEFT_ROWS] = "because there were too many rows of constraints, or rows of other equalities than at the start",
     [BE_LEFT_HESSIAN] = "because the solver's Hessian was singular",
     [BE_LEFT_SENSORS] = "because of sensors of contacts in a site",
+    [BE_LEFT_ISLANDS] = "because of rows that move trees of joints which do not follow each other in the model",
     [BE_LEFT_PLACES] = "because of capsules without length",
 };
 

@@ -20,6 +20,7 @@
  *   num_lone       see lone_bodies
  *   num_pairs      see pair_geoms
  *   num_candidates how many contacts there can be at most between the pairs of pair_own
+ *   num_equalities how many equalities are active, if all of them are made here
  *   ne, nf         how many rows of equalities, and of friction loss, each lane has: see friction_id
  *   num_moments    how many actuators have a row of `moments`: see actuator_moment
  *   num_rows       lanes with more rows of constraints are left to the caller */
@@ -37,12 +38,14 @@
     X(nmocap)                                                                                                          \
     X(nD)                                                                                                              \
     X(nB)                                                                                                              \
+    X(nJten)                                                                                                           \
     X(nsensor)                                                                                                         \
     X(nsensordata)                                                                                                     \
     X(num_trees)                                                                                                       \
     X(num_lone)                                                                                                        \
     X(num_pairs)                                                                                                       \
     X(num_candidates)                                                                                                  \
+    X(num_equalities)                                                                                                  \
     X(ne)                                                                                                              \
     X(nf)                                                                                                              \
     X(num_moments)                                                                                                     \
@@ -68,8 +71,11 @@
  *   sensor_spec, sensor_reduce   MuJoCo's sensor_intprm of sensors of contacts
  *   contact_shown   for each BE_SENSOR_CONTACT and each pair: 1, if the sensor shows the pair's contacts, -1, if it
  *               also turns their normal around, or 0
- *   jnt_shape   be_physics_shape of each joint's limit
- *   tendon_dofs the degrees of freedom of each (fixed) tendon, in increasing order, where wrap_objid has its joints
+ *   jnt_shape, tendon_shape   be_physics_shape of the limit of each joint or tendon
+ *   tendon_limited   BE_LIMIT_...
+ *   eq_...      of num_equalities equalities: their BE_EQUAL_... (eq_kind); 1: between sites; the two joints, tendons,
+ *               bodies or sites, the bodies of these and their trees of joints (-1: none); the first row, or -1 if
+ *               MuJoCo leaves it out, because it moves nothing; and their be_physics_shape
  *   D_rownnz, D_rowadr, D_colind   the entries of the derivatives of forces by velocities: MuJoCo's or, where only M's
  *               are needed, M's. mapD2M says where among them each of M's is. Only implicit integrators have any.
  *   D_diag, mapM2D, B_rownnz, B_rowadr, B_colind   MuJoCo's, with the integrator implicit
@@ -168,7 +174,17 @@
     X(senses)                                                                                                          \
     X(contact_shown)                                                                                                   \
     X(jnt_shape)                                                                                                       \
-    X(tendon_dofs)                                                                                                     \
+    X(tendon_shape)                                                                                                    \
+    X(ten_J_rownnz)                                                                                                    \
+    X(ten_J_rowadr)                                                                                                    \
+    X(ten_J_colind)                                                                                                    \
+    X(eq_kind)                                                                                                         \
+    X(eq_sites)                                                                                                        \
+    X(eq_objects)                                                                                                      \
+    X(eq_bodies)                                                                                                       \
+    X(eq_trees)                                                                                                        \
+    X(eq_row)                                                                                                          \
+    X(eq_shape)                                                                                                        \
     X(friction_id)                                                                                                     \
     X(tree_dofs)                                                                                                       \
     X(pair_geoms)                                                                                                      \
@@ -178,8 +194,11 @@
     X(pair_shape)
 
 /* Its other numbers. Those of lanes may differ. Ours are:
- *   jnt_curve      BE_CURVE numbers of each joint's limit
- *   tendon_coefs   how far each degree of freedom of tendon_dofs moves its tendon
+ *   jnt_curve, tendon_curve   BE_CURVE numbers of the limit of each joint or tendon
+ *   ball_reach     for each limited ball joint, a number: its quaternion's first number has a larger share of the
+ *                  quaternion's squared length, unless the joint is near its limit
+ *   tendon_coefs   how far each degree of freedom of ten_J_colind moves its fixed tendon
+ *   eq_data (BE_EQUALITY_DATA numbers), eq_curve, and where the model has the two joints or tendons (eq_start)
  *   friction_loss, friction_R, friction_D, friction_damping   of each row of friction loss: see make_constraint.c
  *   dof_armature, dof_damping, dof_dampingpoly, tendon_damping, tendon_dampingpoly   with those of actuators; these and
  *                  jnt_stiffness, tendon_stiffness, opt_density and opt_viscosity are 0 if they are disabled
@@ -213,6 +232,7 @@
     X(jnt_actfrcrange)                                                                                                 \
     X(jnt_margin)                                                                                                      \
     X(jnt_curve)                                                                                                       \
+    X(ball_reach)                                                                                                      \
     X(dof_armature)                                                                                                    \
     X(dof_damping)                                                                                                     \
     X(dof_dampingpoly)                                                                                                 \
@@ -235,6 +255,8 @@
     X(tendon_dampingpoly)                                                                                              \
     X(tendon_actfrcrange)                                                                                              \
     X(tendon_lengthspring)                                                                                             \
+    X(tendon_invweight0)                                                                                               \
+    X(tendon_curve)                                                                                                    \
     X(actuator_ctrlrange)                                                                                              \
     X(actuator_gainprm)                                                                                                \
     X(actuator_biasprm)                                                                                                \
@@ -256,6 +278,9 @@
     X(opt_impratio)                                                                                                    \
     X(opt_tolerance)                                                                                                   \
     X(opt_ls_tolerance)                                                                                                \
+    X(eq_data)                                                                                                         \
+    X(eq_start)                                                                                                        \
+    X(eq_curve)                                                                                                        \
     X(friction_loss)                                                                                                   \
     X(friction_R)                                                                                                      \
     X(friction_D)                                                                                                      \
@@ -308,6 +333,10 @@ enum { BE_STIFFNESS, BE_DAMPING, BE_LEAST, BE_MOST, BE_WIDTH, BE_MIDPOINT, BE_BE
 
 enum { BE_POLY = 2 }; /* mjNPOLY */
 enum { BE_POLY_SPRINGS = 1, BE_POLY_DAMPERS = 2, BE_POLY_TENDON_SPRINGS = 4, BE_POLY_TENDON_DAMPERS = 8 };
+enum { BE_EQUAL_CONNECT, BE_EQUAL_WELD, BE_EQUAL_JOINTS, BE_EQUAL_TENDONS }; /* MuJoCo's eq_type */
+enum { BE_EQUALITY_DATA = 11 };                                              /* numbers per row of eq_data */
+/* Whether a tendon has limits, of which rows are made here, or only by the caller. */
+enum { BE_LIMIT_NONE, BE_LIMIT_OWN, BE_LIMIT_FOREIGN };
 
 typedef enum be_physics_solves { BE_SOLVES_NOTHING, BE_SOLVES_NEWTON, BE_SOLVES_PGS } be_physics_solves;
 enum { BE_CONE_DIMS = 6 };    /* the most rows of an elliptic cone */
@@ -498,6 +527,7 @@ enum {
     BE_LEFT_PAIRS,   /* geoms came near each other whose contacts are not found here */
     BE_LEFT_TENDONS, /* a tendon was at its limit */
     BE_LEFT_ROWS,    /* there were more than num_rows rows */
+    BE_LEFT_ISLANDS, /* trees of joints move together, and others are between them */
     BE_LEFT_PLACES,  /* a capsule's axis was only a point */
     BE_LEFT_HESSIAN, /* the solver's Hessian was singular */
     BE_LEFT_SENSORS, /* there are sensors of contacts that only the caller knows */
@@ -532,9 +562,12 @@ typedef int be_physics_make_rows(void *context, be_physics_group *group, int lan
 /* Has the sensors of one lane computed that depend on positions and velocities only. Returns its sensordata, of which
  * those of sensor_kind -2 are read before the next call, or NULL if it cannot: then the lane is left out. */
 typedef const double *be_physics_sense(void *context, be_physics_group *group, int lane);
-/* mju_rayGeom */
-typedef double be_physics_ray(const double *pos, const double *mat, const double *size, const double *point,
-                              const double *direction, int type, double *normal);
+/* MuJoCo's functions of one lane's numbers, for what is rare. */
+typedef struct be_physics_functions {
+    double (*mju_rayGeom)(const double *pos, const double *mat, const double *size, const double *point,
+                          const double *direction, int type, double *normal);
+    void (*mju_quat2Vel)(double *velocity, const double *quat, double time);
+} be_physics_functions;
 
 /* A step of an env: `steps` steps of MuJoCo for `count` lanes (BE_PHYSICS_LANES at most). Each lane has its own row of
  * floats, which may be the same. The caller has filled in qpos, qvel, act, ctrl, qacc_warmstart, mocap_pos and
@@ -551,7 +584,7 @@ typedef struct be_physics_job {
     int accelerations;             /* 1: cacc is */
     int sensors;                   /* 1: sensordata, or what belongs to it, is */
     int pushed;                    /* 1: qfrc_applied and xfrc_applied are given */
-    be_physics_ray *ray;
+    const be_physics_functions *functions;
     be_physics_constrain *constrain;
     be_physics_make_rows *make_rows; /* for models that `asks` */
     be_physics_sense *sense;

@@ -6,7 +6,7 @@ import pytest
 import batchenv
 from batchenv import _core
 from helpers.mujoco import mujoco
-from helpers.together import LANES, TOP, Both, always_alone, assert_like_mj_step, how, xml
+from helpers.together import LANES, TOP, Both, always_alone, assert_like_mj_step, counted, how, xml
 
 pytestmark = pytest.mark.skipif(always_alone(), reason="this MuJoCo or CPU always takes mj_step")
 ISAS = pytest.mark.parametrize("isa", _core.supported_isas())
@@ -42,10 +42,6 @@ def evaluated(both):
         mujoco.mj_setState(lanes.model, data, state[: lanes.state_size], lanes.signature)
         mujoco.mj_forward(lanes.model, data)
         yield data
-
-
-def counted(both, which):
-    return sum(sum(both.lanes.source.counts(lane)[which]) for lane in range(LANES))
 
 
 def left_to_mujoco(both):
@@ -127,13 +123,6 @@ ROD = '<geom type="capsule" fromto="0 0 0 .3 0 0" size=".04"/>'
 HILLS = " ".join(str(k * k % 7 / 7) for k in range(100))
 ASSETS = f"""<asset><mesh name="m" vertex="0 0 0 .2 0 0 0 .2 0 0 0 .2"/>
 <hfield name="h" nrow="10" ncol="10" size="2 2 .1 .1" elevation="{HILLS}"/></asset>"""
-EQUALITIES = {
-    "joint": '<joint joint1="a" joint2="b" polycoef="0 .5 .2 0 0"/><joint joint1="c" solref="-50 -5"/>',
-    "connect": '<connect body1="tip" anchor=".3 0 0" body2="world"/><connect body1="tip" anchor="0 0 0" body2="end"/>',
-    "weld": '<weld body1="tip" body2="end" torquescale=".3"/>',
-    "tendon": '<tendon tendon1="t"/>',
-    "not active": '<weld body1="tip" body2="end" active="false"/>',
-}
 GEOMS = {
     "box": '<geom type="box" size=".1 .08 .06"/>',
     "ellipsoid": '<geom type="ellipsoid" size=".1 .08 .06"/>',
@@ -145,6 +134,9 @@ GEOMS = {
     ),
     "hills": '<geom size=".1"/>',
 }
+MADE_HERE = ["gap", "ball"]
+VERSION = tuple(int(part) for part in mujoco.__version__.split(".")[:2])
+SINCE_3_17 = pytest.mark.skipif(VERSION < (3, 17), reason="contacts of spheres are found by MuJoCo")
 
 
 def arm(geom):
@@ -157,45 +149,46 @@ def arm(geom):
     )
 
 
-def model_of(geom=ROD, equality="", options=""):
+def model_of(geom, options=""):
     tendon = '<tendon><fixed name="t" range="-.2 .1" limited="true"><joint joint="a" coef="1"/>'
     tendon += '<joint joint="b" coef="-2"/></fixed></tendon>'
     motors = "".join(f'<motor joint="{joint}" gear="3" ctrlrange="-1 1"/>' for joint in "abc")
     top = TOP.replace('timestep="0.005"', f'timestep="0.005" {options}').replace("<worldbody>", ASSETS + "<worldbody>")
-    return xml(arm(geom), f"{tendon}<equality>{equality}</equality>", f"<actuator>{motors}</actuator>", top)
+    return xml(arm(geom), tendon, f"<actuator>{motors}</actuator>", top)
 
 
-@ISAS
-@pytest.mark.parametrize("integrator", ["Euler", "RK4", "implicitfast"])
-@pytest.mark.parametrize("kind", [*EQUALITIES, *GEOMS])
-def test_rows_that_mujoco_makes(kind, integrator, isa, monkeypatch):
-    """Of equalities, contacts that are not found here, limits of tendons: such lanes are solved with the others."""
+def both_of(kind, integrator, isa, monkeypatch):
+    """Compared for some random states."""
     monkeypatch.setenv("BATCHENV_ISA", isa)
-    text = model_of(GEOMS.get(kind, ROD), EQUALITIES.get(kind, ""), f'integrator="{integrator}"')
+    text = model_of(GEOMS[kind], f'integrator="{integrator}"')
     if kind == "hills":
         text = text.replace('type="plane" size="9 9 1"', 'type="hfield" hfield="h"')
     both = Both(mujoco.MjModel.from_xml_string(text))
     for seed in range(4):
         differs, compared, _ = both.compare(np.random.default_rng(seed), (1, 2, 40, 1, 60))
         assert not differs and compared > 3 * LANES, seed
-    held = kind in ("connect", "weld")  # in the last step of each call, MuJoCo says what that does to cfrc_ext
-    assert made_by_mujoco(both) > 9 * left_to_mujoco(both) and (left_to_mujoco(both) > 0) == held
+    return both
 
 
-@pytest.mark.parametrize("solver", ["Newton", "PGS"])
-def test_an_equality_that_has_no_rows_at_the_start(solver):
-    """MuJoCo leaves out rows of zeros, and not those of rounding errors: both ends move with one body."""
-    body = (
-        '<body name="one" pos="0 0 .3"><freejoint/><geom size=".1"/><body name="two" pos=".1 .3 .2" euler="10 20 30">'
-        '<geom size=".05"/><body pos=".1 0 .1"><joint name="b"/><geom size=".05"/></body></body></body>'
-    )
-    equality = '<equality><connect body1="two" body2="one" anchor=".1 .2 0"/></equality>'
-    text = xml(body, equality, top=TOP.replace("<option", f'<option solver="{solver}"'))
-    both = Both(mujoco.MjModel.from_xml_string(text))
-    assert both.lanes.plan.sizes[_core.PHYSICS_SIZES.index("ne")] == 0
-    differs, compared, _ = both.compare(np.random.default_rng(0), (1, 2, 40, 1))
-    assert not differs and compared > 2 * LANES
-    assert any(data.ne for data in evaluated(both))
+@ISAS
+@pytest.mark.parametrize("integrator", ["Euler", "RK4", "implicitfast"])
+@pytest.mark.parametrize("kind", [kind for kind in GEOMS if kind not in MADE_HERE])
+def test_rows_that_mujoco_makes(kind, integrator, isa, monkeypatch):
+    """Of contacts that are not found here: such lanes are solved with the others."""
+    both = both_of(kind, integrator, isa, monkeypatch)
+    assert made_by_mujoco(both) > 9 * left_to_mujoco(both) > 0  # in the last step of each call, because of cfrc_ext
+
+
+@SINCE_3_17
+@ISAS
+@pytest.mark.parametrize("integrator", ["Euler", "RK4", "implicitfast"])
+@pytest.mark.parametrize("kind", MADE_HERE)
+def test_limits_of_tendons_and_balls(kind, integrator, isa, monkeypatch):
+    both = both_of(kind, integrator, isa, monkeypatch)
+    assert made_by_mujoco(both) == left_to_mujoco(both) == 0
+    kinds = {int(kind) for data in evaluated(both) for kind in data.efc_type}
+    limit = "TENDON" if kind == "gap" else "JOINT"
+    assert int(getattr(mujoco.mjtConstraint, f"mjCNSTR_LIMIT_{limit}")) in kinds
 
 
 def test_rows_that_mujoco_makes_for_lanes_with_models_of_their_own(monkeypatch):
@@ -211,8 +204,9 @@ def test_rows_that_mujoco_makes_for_lanes_with_models_of_their_own(monkeypatch):
         )
 
     def make():
-        text = model_of(GEOMS["box"], EQUALITIES["joint"])
-        return batchenv.make_mujoco(text, 8, observation=["qpos", "qvel", "qacc"], num_threads=1, qpos_noise=0.3)
+        return batchenv.make_mujoco(
+            model_of(GEOMS["box"]), 8, observation=["qpos", "qvel", "qacc"], num_threads=1, qpos_noise=0.3
+        )
 
     assert_like_mj_step(monkeypatch, make, 60, change=change)
 

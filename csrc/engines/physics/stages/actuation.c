@@ -46,12 +46,12 @@ BE_INLINE void see_joint(be_physics_group *g, const int wide, int i) {
 
 BE_INLINE void see_tendon(be_physics_group *g, const int wide, int i) {
     const be_physics_model *m = g->m;
-    const int tendon = m->actuator_trnid[2 * i], first = m->tendon_adr[tendon], count = m->tendon_num[tendon];
+    const int tendon = m->actuator_trnid[2 * i], first = m->ten_J_rowadr[tendon], count = m->ten_J_rownnz[tendon];
     const be_vd gear = BE_K(actuator_gear, 6 * i);
     be_vd moment[count];
-    for (int k = 0; k < count; k++) moment[k] = BE_K(tendon_coefs, first + k) * gear;
+    for (int k = 0; k < count; k++) moment[k] = g->ten_J[first + k] * gear;
     g->actuator_length[i] = g->ten_length[tendon] * gear;
-    g->actuator_velocity[i] = be_dot_sparse(moment, g->qvel, count, m->tendon_dofs + first);
+    g->actuator_velocity[i] = be_dot_sparse(moment, g->qvel, count, m->ten_J_colind + first);
 }
 
 /* Finds the force of actuator i, before limits. */
@@ -105,8 +105,8 @@ BE_INLINE void push(be_physics_group *g, const int wide, int i) {
         g->qfrc_actuator[m->jnt_dofadr[id]] += gear * force;
         return;
     }
-    for (int k = m->tendon_adr[id]; k < m->tendon_adr[id] + m->tendon_num[id]; k++) {
-        g->qfrc_actuator[m->tendon_dofs[k]] += BE_K(tendon_coefs, k) * gear * force;
+    for (int k = m->ten_J_rowadr[id]; k < m->ten_J_rowadr[id] + m->ten_J_rownnz[id]; k++) {
+        g->qfrc_actuator[m->ten_J_colind[k]] += g->ten_J[k] * gear * force;
     }
 }
 

@@ -5,24 +5,32 @@
 
 #include "engines/physics/group.h"
 
-/* Lanes in which a tendon is at a limit. */
-BE_INLINE be_vl taut(const be_physics_group *g, const int wide) {
+/* Lanes in which a tendon is at a limit, which is of this kind. */
+BE_INLINE be_vl taut(const be_physics_group *g, const int wide, int kind) {
     be_vl found = be_lane_numbers() < 0;
     for (int i = 0; i < g->m->ntendon; i++) {
-        if (!g->m->tendon_limited[i]) continue;
+        if (g->m->tendon_limited[i] != kind) continue;
         const be_vd length = g->ten_length[i], margin = BE_K(tendon_margin, i);
         found |= ~(length - BE_K(tendon_range, 2 * i) >= margin) | ~(BE_K(tendon_range, 2 * i + 1) - length >= margin);
     }
     return found;
 }
 
-/* Lanes in which a joint is at a limit. */
+static unsigned taut_lanes(const be_physics_group *g, int kind) {
+    return be_mask_bits(g->wide ? taut(g, 1, kind) : taut(g, 0, kind)) & g->present;
+}
+
+/* Lanes in which a joint is at a limit; ball joints may only be near it. */
 BE_INLINE be_vl limited(const be_physics_group *g, const int wide) {
     const be_physics_model *m = g->m;
     be_vl found = be_lane_numbers() < 0;
     for (int j = 0; j < m->njnt; j++) {
         if (!m->jnt_limited[j]) continue;
-        const be_vd at = g->qpos[m->jnt_qposadr[j]], margin = BE_K(jnt_margin, j);
+        const be_vd *q = g->qpos + m->jnt_qposadr[j], at = *q, margin = BE_K(jnt_margin, j);
+        if (m->jnt_type[j] == BE_BALL) {
+            found |= ~(at * at > BE_K(ball_reach, j) * (at * at + be_dot3(q + 1, q + 1)));
+            continue;
+        }
         found |= ~(at - BE_K(jnt_range, 2 * j) >= margin) | ~(BE_K(jnt_range, 2 * j + 1) - at >= margin);
     }
     return found;
@@ -169,7 +177,8 @@ static void solve(be_physics_group *g, unsigned own, unsigned asked, unsigned to
     }
     g->noted = asked & ready & ~g->left;
     if (g->forces) {
-        be_physics_post_constraint(g, own & touching & ready & ~g->left);
+        const unsigned solved = own & ready & ~g->left;
+        be_physics_post_constraint(g, solved & touching, solved);
         be_physics_post_foreign(g, g->noted);
     }
 }
@@ -182,8 +191,9 @@ void be_physics_constrain_lanes(be_physics_group *g) {
     const int more = (g->forces && *m->holds) || g->senses & (BE_SENSES_PAIRS | BE_SENSES_CALLER);
     g->touched = g->noted = 0;
     if (g->forces) be_physics_begin_forces(g);
-    const unsigned limits = be_mask_bits(g->wide ? limited(g, 1) : limited(g, 0)) & g->present;
-    const unsigned at_limit = m->ntendon ? be_mask_bits(g->wide ? taut(g, 1) : taut(g, 0)) & g->present : 0;
+    unsigned limits = be_mask_bits(g->wide ? limited(g, 1) : limited(g, 0)) & g->present;
+    if (m->ntendon) limits |= taut_lanes(g, BE_LIMIT_OWN);
+    const unsigned at_limit = m->ntendon ? taut_lanes(g, BE_LIMIT_FOREIGN) : 0;
     unsigned foreign = *m->always ? g->present : m->num_pairs ? be_physics_near(g) & g->present : 0;
     if (*m->solves == BE_SOLVES_NOTHING) {
         foreign |= at_limit;
@@ -203,9 +213,14 @@ void be_physics_constrain_lanes(be_physics_group *g) {
         note(g, g->job->left, g->touched & ~g->left, BE_LEFT_SENSORS);
         g->left |= g->touched;
     }
-    const unsigned own = (m->ne + m->nf ? g->present : limits | touching) & ~g->left;
+    const unsigned own = (m->num_equalities + m->ne + m->nf ? g->present : limits | touching) & ~g->left;
     if (own | asked) {
         be_physics_make_constraint(g, own);
+        if (g->joined) {
+            const unsigned apart = be_physics_islands_apart(g) & own;
+            note(g, g->job->left, apart & ~g->left, BE_LEFT_ISLANDS);
+            g->left |= apart;
+        }
         ask(g, asked, limits);
         note(g, g->job->left, g->left & (own | asked), BE_LEFT_ROWS);
         solve(g, own, asked, touching);

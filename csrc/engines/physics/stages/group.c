@@ -40,7 +40,7 @@ static be_physics_group *make(const be_physics_model *m, void *memory) {
     g->touching = (be_physics_touching *)((char *)g->row_dim + rounded((size_t)m->num_rows * sizeof(int)));
     g->foreign = (be_foreign *)((char *)g->touching + rounded((size_t)m->num_candidates * sizeof *g->touching));
     for (int k = 0; k < m->nf; k++) { /* of friction loss: these rows are never written over */
-        const int id = m->friction_id[k], dof = id < m->nv ? id : m->tendon_dofs[m->tendon_adr[id - m->nv]];
+        const int id = m->friction_id[k], dof = id < m->nv ? id : m->ten_J_colind[m->ten_J_rowadr[id - m->nv]];
         be_vd *tree = &g->row_tree[m->ne + k];
         if (id < m->nv) g->J[(m->ne + k) * m->nv + id] = be_set1(1);
         while (m->tree_dofs[(int)(*tree)[0] + 1] <= dof) *tree += 1;

@@ -40,10 +40,10 @@ BE_INLINE void add_actuator(be_physics_group *g, const int wide, int i) {
         return;
     }
     if (m->actuator_trntype[i] == BE_AT_TENDON) {
-        const int first = m->tendon_adr[id], count = m->tendon_num[id];
+        const int first = m->ten_J_rowadr[id], count = m->ten_J_rownnz[id];
         be_vd moments[count];
-        for (int k = 0; k < count; k++) moments[k] = BE_K(tendon_coefs, first + k) * gear;
-        be_add_derivative(g, m->tendon_dofs + first, moments, count, slope);
+        for (int k = 0; k < count; k++) moments[k] = g->ten_J[first + k] * gear;
+        be_add_derivative(g, m->ten_J_colind + first, moments, count, slope);
         return;
     }
     const int32_t dof = m->jnt_dofadr[id];
@@ -57,10 +57,8 @@ BE_INLINE void add_actuator(be_physics_group *g, const int wide, int i) {
 
 BE_INLINE void add_tendon(be_physics_group *g, const int wide, int i) {
     const be_physics_model *m = g->m;
-    const int first = m->tendon_adr[i], count = m->tendon_num[i];
-    be_vd moments[count];
-    for (int k = 0; k < count; k++) moments[k] = BE_K(tendon_coefs, first + k);
-    be_add_derivative(g, m->tendon_dofs + first, moments, count,
+    const int first = m->ten_J_rowadr[i], count = m->ten_J_rownnz[i];
+    be_add_derivative(g, m->ten_J_colind + first, g->ten_J + first, count,
                       -BE_POLY_OF(slope, tendon_damping, BE_POLY_TENDON_DAMPERS, i, be_abs(g->ten_velocity[i])));
 }
 

@@ -3,37 +3,7 @@
  * may be of different constraints. */
 #include <math.h>
 
-#include "engines/physics/group.h"
-
-/* What rows of a constraint have in common. */
-typedef struct curve {
-    be_vd stiffness, damping, impedance;
-} curve;
-
-/* getimpedance: of a constraint that is `inside` by so much. `which` is jnt_curve or pair_curve. */
-#define CURVE(which, index, n) BE_K(which, BE_CURVE *(index) + (n))
-#define IMPEDANCE(which, index, shape, inside)                                                                         \
-    impedance_of(shape, inside, CURVE(which, index, BE_LEAST), CURVE(which, index, BE_MOST),                           \
-                 CURVE(which, index, BE_WIDTH), CURVE(which, index, BE_MIDPOINT), CURVE(which, index, BE_BELOW),       \
-                 CURVE(which, index, BE_ABOVE))
-BE_INLINE be_vd impedance_of(int shape, be_vd inside, be_vd least, be_vd most, be_vd width, be_vd midpoint, be_vd below,
-                             be_vd above) {
-    if (shape == BE_FLAT) return 0.5 * (least + most);
-    const be_vd x = be_abs(inside / width), rest = 1 - x;
-    be_vd y = x;
-    if (shape == BE_QUADRATIC) y = be_select(x <= midpoint, below * (x * x), 1 - above * (rest * rest));
-    const be_vd impedance = be_select(x >= 1, most, least + y * (most - least));
-    return be_select(x <= 0, least, impedance);
-}
-
-BE_INLINE be_vd positive(be_vd x) { return be_select(x > BE_MINVAL, x, be_set1(BE_MINVAL)); }
-
-/* The number of the tree of joints that a degree of freedom belongs to. */
-static int tree_of(const be_physics_model *m, int dof) {
-    int tree = 0;
-    while (m->tree_dofs[tree + 1] <= dof) tree++;
-    return tree;
-}
+#include "engines/physics/rows.h"
 
 /* Where a lane's next row, or cone of `dim` rows, has its place: lanes have one of the same size at a place, if any. */
 static int place_of(const be_physics_group *g, int lane, int dim) {
@@ -79,12 +49,13 @@ int be_physics_take_place(be_physics_group *g, unsigned *left, int dim, be_vl *m
 }
 
 /* Writes a row to place k of some lanes. */
-BE_INLINE void store(be_physics_group *g, be_vl mask, int k, const be_vd *row, int tree, be_vd R, be_vd D, be_vd aref) {
+BE_INLINE void store(be_physics_group *g, be_vl mask, int k, const be_vd *row, be_vd tree, be_vd R, be_vd D,
+                     be_vd aref) {
     const int64_t nv = g->m->nv;
     be_vd *to = g->J + k * nv;
     ((be_vl *)g->row_here)[k] |= mask;
     for (int64_t i = 0; i < nv; i++) to[i] = be_select(mask, row[i], to[i]);
-    g->row_tree[k] = be_select(mask, be_set1(tree), g->row_tree[k]);
+    g->row_tree[k] = be_select(mask, tree, g->row_tree[k]);
     g->D[k] = be_select(mask, D, g->D[k]);
     g->R[k] = be_select(mask, R, g->R[k]);
     g->aref[k] = be_select(mask, aref, g->aref[k]);
@@ -93,8 +64,8 @@ BE_INLINE void store(be_physics_group *g, be_vl mask, int k, const be_vd *row, i
 /* Appends rows of one constraint, which move tree `tree`, to the lanes of `here`. Rows without sound numbers are not
  * stored, because others, which will be in these lanes later, multiply what is left of them by 0: such lanes are left
  * out. */
-BE_INLINE void append(be_physics_group *g, unsigned here, const be_vd *rows, const int count, int tree, be_vd R,
-                      const curve *c, be_vd inside) {
+BE_INLINE void append(be_physics_group *g, unsigned here, const be_vd *rows, const int count, be_vd tree, be_vd R,
+                      const be_curve *c, be_vd inside) {
     const int64_t nv = g->m->nv;
     const be_vd D = 1 / R, pull = c->stiffness * c->impedance * inside;
     be_vd aref[BE_PHYSICS_PYRAMID];
@@ -111,12 +82,19 @@ BE_INLINE void append(be_physics_group *g, unsigned here, const be_vd *rows, con
     }
 }
 
+void be_physics_append_row(be_physics_group *g, unsigned here, const be_vd *row, be_vd weight, const be_curve *c,
+                           be_vd inside) {
+    be_vd tree;
+    here = be_mask_bits(be_physics_join_trees(g, be_lanes_of(here), row, &tree));
+    append(g, here, row, 1, tree, be_positive((1 - c->impedance) * weight / c->impedance), c, inside);
+}
+
 /* The rows of an elliptic cone, as `append` does it. R is that of the normal direction. */
-BE_INLINE void append_cone(be_physics_group *g, const int wide, unsigned here, int pair, int tree, be_vd R,
-                           const curve *c, be_vd inside) {
+BE_INLINE void append_cone(be_physics_group *g, const int wide, unsigned here, int pair, be_vd tree, be_vd R,
+                           const be_curve *c, be_vd inside) {
     const be_physics_model *m = g->m;
     const int dim = m->pair_dim[pair];
-    const be_vd resistance = R / positive(BE_K(opt_impratio, 0));
+    const be_vd resistance = R / be_positive(BE_K(opt_impratio, 0));
     be_vd f[BE_CONE_DIMS], Rs[BE_CONE_DIMS] = {R, resistance}, aref[BE_CONE_DIMS];
     f[1] = BE_K(pair_friction, 5 * pair);
     f[0] = f[1] * be_sqrt(resistance / R);
@@ -147,9 +125,7 @@ BE_INLINE void friction(be_physics_group *g, const int wide) {
         if (tendon < 0) { /* its row is there since be_physics_isa.make */
             velocity = be_set1(0) + g->qvel[dof];
         } else {
-            for (int i = m->tendon_adr[tendon]; i < m->tendon_adr[tendon] + m->tendon_num[tendon]; i++) {
-                row[m->tendon_dofs[i]] = BE_K(tendon_coefs, i);
-            }
+            be_tendon_row(row, g, tendon);
             velocity = be_dot(row, g->qvel, m->nv);
         }
         g->R[at] = BE_K(friction_R, k);
@@ -165,6 +141,10 @@ BE_INLINE void limits(be_physics_group *g, const int wide, unsigned lanes) {
     const be_physics_model *m = g->m;
     for (int j = 0; j < m->njnt; j++) {
         if (!m->jnt_limited[j]) continue;
+        if (m->jnt_type[j] == BE_BALL) {
+            be_physics_limit_ball(g, lanes, j);
+            continue;
+        }
         const be_vd at = g->qpos[m->jnt_qposadr[j]], margin = BE_K(jnt_margin, j);
         for (int side = -1; side <= 1; side += 2) {
             const be_vd distance = side * (BE_K(jnt_range, 2 * j + (side > 0)) - at);
@@ -172,20 +152,14 @@ BE_INLINE void limits(be_physics_group *g, const int wide, unsigned lanes) {
             if (!here) continue;
             const int dof = m->jnt_dofadr[j];
             const be_vd inside = distance - margin;
-            const curve c = {CURVE(jnt_curve, j, BE_STIFFNESS), CURVE(jnt_curve, j, BE_DAMPING),
-                             IMPEDANCE(jnt_curve, j, m->jnt_shape[j], inside)};
-            const be_vd R = positive((1 - c.impedance) * BE_K(dof_invweight0, dof) / c.impedance);
+            const be_curve c = {BE_CURVE_OF(jnt_curve, j, BE_STIFFNESS), BE_CURVE_OF(jnt_curve, j, BE_DAMPING),
+                                BE_IMPEDANCE(jnt_curve, j, m->jnt_shape[j], inside)};
+            const be_vd R = be_positive((1 - c.impedance) * BE_K(dof_invweight0, dof) / c.impedance);
             be_zero(g->rows, m->nv);
             g->rows[dof] = be_set1(-side);
-            append(g, here, g->rows, 1, tree_of(m, dof), R, &c, inside);
+            append(g, here, g->rows, 1, be_set1(be_tree_of(m, dof)), R, &c, inside);
         }
     }
-}
-
-/* The last degree of freedom that moves a body, or -1. */
-static int last_dof(const be_physics_model *m, int body) {
-    const int weld = m->body_weldid[body];
-    return m->body_dofnum[weld] ? m->body_dofadr[weld] + m->body_dofnum[weld] - 1 : -1;
 }
 
 /* How degree of freedom i moves candidate k of a contact, in the contact's three directions, and turns it around so
@@ -213,11 +187,11 @@ BE_INLINE void move_contact(be_physics_group *g, int i, const be_vd *offset, con
 BE_INLINE void jacobian(be_physics_group *g, int from, int to, int k, int turns) {
     const be_physics_model *m = g->m;
     const be_vd *frame = g->contact_frame + 9 * k;
-    const int body = last_dof(m, to) < 0 ? from : to;
+    const int body = be_last_dof(m, to) < 0 ? from : to;
     be_vd offset[3];
     be_sub3(offset, g->contact_pos + 3 * k, g->subtree_com + 3 * m->body_rootid[body]);
     be_zero(g->contact_jacobian, (3 + turns) * m->nv);
-    for (int i = last_dof(m, to), j = last_dof(m, from); i != j;) {
+    for (int i = be_last_dof(m, to), j = be_last_dof(m, from); i != j;) {
         if (i > j) {
             move_contact(g, i, offset, frame, 1, turns);
             i = m->dof_parentid[i];
@@ -233,18 +207,19 @@ BE_INLINE void contact(be_physics_group *g, const int wide, unsigned here, int p
     const be_physics_model *m = g->m;
     const int64_t nv = m->nv;
     const int from = m->geom_bodyid[m->pair_geoms[2 * pair]], to = m->geom_bodyid[m->pair_geoms[2 * pair + 1]];
-    const int tree = tree_of(m, last_dof(m, to) < 0 ? last_dof(m, from) : last_dof(m, to)), dim = m->pair_dim[pair];
+    const int dim = m->pair_dim[pair];
+    const be_vd tree = be_set1(be_tree_of(m, be_last_dof(m, to) < 0 ? be_last_dof(m, from) : be_last_dof(m, to)));
     for (unsigned left = here; left; left &= left - 1) {
         const int lane = __builtin_ctz(left);
         ((double *)&g->contact_row[k])[lane] = place_of(g, lane, *m->opt_cone ? dim : 1);
     }
     jacobian(g, from, to, k, dim > 3 ? dim - 3 : 0);
     const be_vd inside = g->contact_dist[k] - BE_K(pair_margin, pair), friction = BE_K(pair_friction, 5 * pair);
-    const curve c = {CURVE(pair_curve, pair, BE_STIFFNESS), CURVE(pair_curve, pair, BE_DAMPING),
-                     IMPEDANCE(pair_curve, pair, m->pair_shape[pair], inside)};
+    const be_curve c = {BE_CURVE_OF(pair_curve, pair, BE_STIFFNESS), BE_CURVE_OF(pair_curve, pair, BE_DAMPING),
+                        BE_IMPEDANCE(pair_curve, pair, m->pair_shape[pair], inside)};
     const be_vd weight = BE_K(body_invweight0, 2 * from) + BE_K(body_invweight0, 2 * to);
     if (dim == 1 || *m->opt_cone) {
-        const be_vd R = positive((1 - c.impedance) * weight / c.impedance);
+        const be_vd R = be_positive((1 - c.impedance) * weight / c.impedance);
         if (dim == 1) {
             append(g, here, g->contact_jacobian, 1, tree, R, &c, inside);
         } else {
@@ -252,8 +227,8 @@ BE_INLINE void contact(be_physics_group *g, const int wide, unsigned here, int p
         }
         return;
     }
-    const be_vd R = positive((1 - c.impedance) * (weight + friction * friction * weight) / c.impedance);
-    const be_vd mu = friction * be_sqrt(R / positive(BE_K(opt_impratio, 0)) / R);
+    const be_vd R = be_positive((1 - c.impedance) * (weight + friction * friction * weight) / c.impedance);
+    const be_vd mu = friction * be_sqrt(R / be_positive(BE_K(opt_impratio, 0)) / R);
     for (int axis = 1; axis < dim; axis++) {
         const be_vd steep = BE_K(pair_friction, 5 * pair + axis - 1);
         be_vd *restrict plus = g->rows + 2 * (axis - 1) * nv, *restrict minus = plus + nv;
@@ -271,8 +246,10 @@ BE_INLINE void contact(be_physics_group *g, const int wide, unsigned here, int p
 }
 
 BE_INLINE void make(be_physics_group *g, const int wide, unsigned lanes) {
+    if (g->m->num_equalities) be_physics_make_equalities(g, lanes);
     friction(g, wide);
     limits(g, wide, lanes);
+    if (g->m->ntendon) be_physics_limit_tendons(g, lanes);
     for (int i = 0; i < g->num_touching; i++) {
         const be_physics_touching *t = &g->touching[i];
         const unsigned here = be_mask_bits(((be_vl *)g->contact_here)[t->candidate]) & lanes;
@@ -284,6 +261,7 @@ void be_physics_make_constraint(be_physics_group *g, unsigned lanes) {
     const int first = (int)(g->m->ne + g->m->nf);
     g->nefc = g->next = be_lane_numbers() * 0 + first;
     for (int tree = 0; tree < g->m->num_trees; tree++) g->tree_first[tree] = be_set1(tree);
+    g->joined = 0;
     for (g->num_places = 0; g->num_places < first; g->num_places++) {
         g->row_dim[g->num_places] = 1;
         ((be_vl *)g->row_here)[g->num_places] = g->num_places < g->m->ne ? be_lane_numbers() < 0 : BE_ALL_LANES;

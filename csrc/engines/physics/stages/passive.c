@@ -31,7 +31,6 @@ BE_INLINE void drag(be_vd *force, const be_physics_group *g, const int wide, con
 
 /* mj_inertiaBoxFluidModel: adds the fluid's force on body i to `fluid`. */
 BE_INLINE void swim(be_physics_group *g, const int wide, int i, int windy) {
-    const be_physics_model *m = g->m;
     const be_swimmer s = be_swimmer_of(g, wide, i, windy);
     const be_vd *axes = g->ximat + 9 * i;
     be_vd force[6], torque[3], push[3];
@@ -77,10 +76,10 @@ BE_INLINE void pull_tendon(be_physics_group *g, const int wide, int i) {
     const be_vd stretch = be_select(length > upper, length - upper, short_by);
     const be_vd spring = -stretch * BE_POLY_OF(force, tendon_stiffness, BE_POLY_TENDON_SPRINGS, i, stretch);
     const be_vd damper = -velocity * BE_POLY_OF(force, tendon_damping, BE_POLY_TENDON_DAMPERS, i, be_abs(velocity));
-    for (int k = m->tendon_adr[i]; k < m->tendon_adr[i] + m->tendon_num[i]; k++) {
-        const int dof = m->tendon_dofs[k];
-        g->qfrc_passive[dof] += BE_K(tendon_coefs, k) * spring;
-        g->damper[dof] += BE_K(tendon_coefs, k) * damper;
+    for (int k = m->ten_J_rowadr[i]; k < m->ten_J_rowadr[i] + m->ten_J_rownnz[i]; k++) {
+        const int dof = m->ten_J_colind[k];
+        g->qfrc_passive[dof] += g->ten_J[k] * spring;
+        g->damper[dof] += g->ten_J[k] * damper;
     }
 }
 

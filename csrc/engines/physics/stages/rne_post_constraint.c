@@ -1,5 +1,5 @@
-/* mj_rnePostConstraint: the forces on bodies that are applied, and those of contacts (cfrc_ext), then the bodies'
- * accelerations (cacc), and the forces between them and their parents (cfrc_int). */
+/* mj_rnePostConstraint: the forces on bodies that are applied, and those of contacts and equalities (cfrc_ext), then
+ * the bodies' accelerations (cacc), and the forces between them and their parents (cfrc_int). */
 #include "engines/physics/contacts.h"
 
 /* Adds torque and force at a point to those on a body; `sign` -1 takes them away. */
@@ -38,11 +38,54 @@ BE_INLINE void post(be_physics_group *g, const int wide, unsigned lanes) {
     }
 }
 
-void be_physics_post_constraint(be_physics_group *g, unsigned lanes) {
+/* The torque of a weld. Before 3.14, MuJoCo takes the forces of its rows for it. */
+BE_INLINE void weld_torque(be_vd *torque, const be_physics_group *g, const int wide, int i) {
+    const be_vd *force = g->efc_force + g->m->eq_row[i] + 3, *quats = g->weld_quats + 8 * i;
+    const int version = *g->m->version;
+    be_vd half[4], back[4], whole[4];
+    be_mul_quat_axis(half, quats + 4, force, version);
+    be_neg_quat(back, quats);
+    be_mul_quat(whole, half, back, version);
+    const be_vd scale = 0.5 * BE_K(eq_data, BE_EQUALITY_DATA * i + 10);
+    for (int k = 0; k < 3; k++) torque[k] = version >= 3014 ? whole[1 + k] * scale : force[k];
+}
+
+/* The force of a connect or weld. */
+BE_INLINE void post_equality(be_physics_group *g, const int wide, unsigned lanes, int i) {
+    const be_physics_model *m = g->m;
+    const int welds = m->eq_kind[i] == BE_EQUAL_WELD;
+    be_vd force[6];
+    be_zero(force, 3);
+    be_copy(force + 3, g->efc_force + m->eq_row[i], 3);
+    if (welds) weld_torque(force, g, wide, i);
+    for (int side = 0; side < 2; side++) {
+        const int body = m->eq_bodies[2 * i + side];
+        be_vd local[3], point[3];
+        for (int k = 0; k < 3; k++) {
+            local[k] = m->eq_sites[i] ? BE_K(site_pos, 3 * m->eq_objects[2 * i + side] + k)
+                                      : BE_K(eq_data, BE_EQUALITY_DATA * i + 3 * (side ^ welds) + k);
+        }
+        be_mul_mat_vec3(point, g->xmat + 9 * body, local);
+        be_add_to(point, g->xpos + 3 * body, 3);
+        push(g, be_lanes_of(lanes), body, point, force, side ? -1 : 1);
+    }
+}
+
+BE_INLINE void post_equalities(be_physics_group *g, const int wide, unsigned lanes) {
+    const be_physics_model *m = g->m;
+    for (int i = 0; i < m->num_equalities; i++) {
+        const int holds = m->eq_kind[i] == BE_EQUAL_CONNECT || m->eq_kind[i] == BE_EQUAL_WELD;
+        if (holds && m->eq_row[i] >= 0) post_equality(g, wide, lanes, i);
+    }
+}
+
+void be_physics_post_constraint(be_physics_group *g, unsigned lanes, unsigned held) {
     if (g->wide) {
         post(g, 1, lanes);
+        post_equalities(g, 1, held);
     } else {
         post(g, 0, lanes);
+        post_equalities(g, 0, held);
     }
 }
 

@@ -150,7 +150,7 @@ static int meets(const be_physics_group *g, int lane, int site, const double *po
     for (int i = 0; i < 9; i++) mat[i] = ((const double *)&g->site_xmat[9 * site + i])[lane];
     for (int i = 0; i < 3; i++) pos[i] = ((const double *)&g->site_xpos[3 * site + i])[lane];
     const double *size = &BE_K1(site_size, 3 * site);
-    return g->job->ray(pos, mat, size, point, along, g->m->site_type[site], NULL) >= 0;
+    return g->job->functions->mju_rayGeom(pos, mat, size, point, along, g->m->site_type[site], NULL) >= 0;
 }
 
 /* The lanes of `here` in which the ray from candidate k along `direction` meets a site. */

@@ -1,0 +1,65 @@
+/* mj_instantiateLimit, for ball joints and tendons. */
+#include "engines/physics/rows.h"
+
+/* mju_quat2Vel: the axis of a turn, times its angle. */
+static void turn_of(const be_physics_group *g, be_vd *turn, const be_vd *quat) {
+    for (int lane = 0; lane < BE_VL; lane++) {
+        double from[4], to[3];
+        for (int k = 0; k < 4; k++) from[k] = ((const double *)&quat[k])[lane];
+        g->job->functions->mju_quat2Vel(to, from, 1);
+        for (int k = 0; k < 3; k++) ((double *)&turn[k])[lane] = to[k];
+    }
+}
+
+BE_INLINE void limit_ball(be_physics_group *g, const int wide, unsigned lanes, int j) {
+    const be_physics_model *m = g->m;
+    const be_vd low = BE_K(jnt_range, 2 * j), high = BE_K(jnt_range, 2 * j + 1), margin = BE_K(jnt_margin, j);
+    be_vd quat[4], *row = g->rows + m->jnt_dofadr[j];
+    be_copy(quat, g->qpos + m->jnt_qposadr[j], 4);
+    be_normalize4(quat, *m->version);
+    be_zero(g->rows, m->nv);
+    turn_of(g, row, quat);
+    const be_vd angle = be_normalize3(row), inside = be_select(low > high, low, high) - angle;
+    const unsigned here = be_mask_bits(inside < margin) & lanes;
+    if (!here) return;
+    for (int k = 0; k < 3; k++) row[k] *= -1;
+    const be_curve c = {BE_CURVE_OF(jnt_curve, j, BE_STIFFNESS), BE_CURVE_OF(jnt_curve, j, BE_DAMPING),
+                        BE_IMPEDANCE(jnt_curve, j, m->jnt_shape[j], inside - margin)};
+    be_physics_append_row(g, here, g->rows, BE_K(dof_invweight0, m->jnt_dofadr[j]), &c, inside - margin);
+}
+
+void be_physics_limit_ball(be_physics_group *g, unsigned lanes, int j) {
+    if (g->wide) {
+        limit_ball(g, 1, lanes, j);
+    } else {
+        limit_ball(g, 0, lanes, j);
+    }
+}
+
+BE_INLINE void limit_tendons(be_physics_group *g, const int wide, unsigned lanes) {
+    const be_physics_model *m = g->m;
+    for (int i = 0; i < m->ntendon; i++) {
+        if (m->tendon_limited[i] != BE_LIMIT_OWN) continue;
+        const be_vd length = g->ten_length[i], margin = BE_K(tendon_margin, i);
+        for (int side = -1; side <= 1; side += 2) {
+            const be_vd distance = side * (BE_K(tendon_range, 2 * i + (side > 0)) - length);
+            const unsigned here = be_mask_bits(distance < margin) & lanes;
+            if (!here) continue;
+            const be_vd inside = distance - margin;
+            const be_curve c = {BE_CURVE_OF(tendon_curve, i, BE_STIFFNESS), BE_CURVE_OF(tendon_curve, i, BE_DAMPING),
+                                BE_IMPEDANCE(tendon_curve, i, m->tendon_shape[i], inside)};
+            be_zero(g->rows, m->nv);
+            be_tendon_row(g->rows, g, i);
+            for (int64_t k = 0; k < m->nv; k++) g->rows[k] *= -side;
+            be_physics_append_row(g, here, g->rows, BE_K(tendon_invweight0, i), &c, inside);
+        }
+    }
+}
+
+void be_physics_limit_tendons(be_physics_group *g, unsigned lanes) {
+    if (g->wide) {
+        limit_tendons(g, 1, lanes);
+    } else {
+        limit_tendons(g, 0, lanes);
+    }
+}
