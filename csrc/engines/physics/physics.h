@@ -566,7 +566,6 @@ typedef const double *be_physics_sense(void *context, be_physics_group *group, i
 typedef struct be_physics_functions {
     double (*mju_rayGeom)(const double *pos, const double *mat, const double *size, const double *point,
                           const double *direction, int type, double *normal);
-    void (*mju_quat2Vel)(double *velocity, const double *quat, double time);
 } be_physics_functions;
 
 /* A step of an env: `steps` steps of MuJoCo for `count` lanes (BE_PHYSICS_LANES at most). Each lane has its own row of

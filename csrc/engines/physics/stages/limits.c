@@ -1,16 +1,6 @@
 /* mj_instantiateLimit, for ball joints and tendons. */
 #include "engines/physics/rows.h"
 
-/* mju_quat2Vel: the axis of a turn, times its angle. */
-static void turn_of(const be_physics_group *g, be_vd *turn, const be_vd *quat) {
-    for (int lane = 0; lane < BE_VL; lane++) {
-        double from[4], to[3];
-        for (int k = 0; k < 4; k++) from[k] = ((const double *)&quat[k])[lane];
-        g->job->functions->mju_quat2Vel(to, from, 1);
-        for (int k = 0; k < 3; k++) ((double *)&turn[k])[lane] = to[k];
-    }
-}
-
 BE_INLINE void limit_ball(be_physics_group *g, const int wide, unsigned lanes, int j) {
     const be_physics_model *m = g->m;
     const be_vd low = BE_K(jnt_range, 2 * j), high = BE_K(jnt_range, 2 * j + 1), margin = BE_K(jnt_margin, j);
@@ -18,7 +8,7 @@ BE_INLINE void limit_ball(be_physics_group *g, const int wide, unsigned lanes, i
     be_copy(quat, g->qpos + m->jnt_qposadr[j], 4);
     be_normalize4(quat, *m->version);
     be_zero(g->rows, m->nv);
-    turn_of(g, row, quat);
+    be_quat_turn(row, quat);
     const be_vd angle = be_normalize3(row), inside = be_select(low > high, low, high) - angle;
     const unsigned here = be_mask_bits(inside < margin) & lanes;
     if (!here) return;
