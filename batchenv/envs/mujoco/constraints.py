@@ -173,13 +173,13 @@ def solver(mujoco: Any, model: Any) -> PhysicsSolver:
         and not disabled(mujoco, model, "REFSAFE", "WARMSTART", "MIDPHASE")
         and FrictionLoss(mujoco, model).solvable
     )
-    if known and int(option.solver) == int(mujoco.mjtSolver.mjSOL_NEWTON):
-        own = not equal or Equalities(mujoco, model).own or asks(mujoco, model)
-        return PhysicsSolver.NEWTON if own else PhysicsSolver.NOTHING
-    plain = not equal and not elliptic and not len(_frictions(mujoco, model)) and since_3_17(mujoco)
-    pgs = plain and model.ntree == 1 and 0 < option.iterations <= PHYSICS_MOST_SWEEPS
+    if not known or (equal and not Equalities(mujoco, model).own and not asks(mujoco, model)):
+        return PhysicsSolver.NOTHING
+    if int(option.solver) == int(mujoco.mjtSolver.mjSOL_NEWTON):
+        return PhysicsSolver.NEWTON
+    pgs = not elliptic and since_3_17(mujoco) and model.ntree == 1 and 0 < option.iterations <= PHYSICS_MOST_SWEEPS
     pgs = pgs and int(option.solver) == int(mujoco.mjtSolver.mjSOL_PGS)
-    return PhysicsSolver.PGS if known and pgs else PhysicsSolver.NOTHING
+    return PhysicsSolver.PGS if pgs else PhysicsSolver.NOTHING
 
 
 def since_3_17(mujoco: Any) -> bool:

@@ -51,9 +51,9 @@
     X(Y, be_physics_has_pgs(m) * m->num_rows * m->nv) /* of mj_makeY */                                                \
     X(solver, be_physics_has_pgs(m) ? BE_PHYSICS_PROBLEM : be_physics_newton_size(m))
 
-enum { BE_PHYSICS_PYRAMID = 10 };   /* rows that a contact makes at most */
-enum { BE_PHYSICS_MATCH = 10 };     /* numbers that a sensor keeps of a contact: see touch.c */
-enum { BE_PHYSICS_PROBLEM = 2900 }; /* numbers that one lane's solver takes: see pgs.c */
+enum { BE_PHYSICS_PYRAMID = 10 }; /* rows that a contact makes at most */
+enum { BE_PHYSICS_MATCH = 10 };   /* numbers that a sensor keeps of a contact: see touch.c */
+enum { BE_PHYSICS_PROBLEM = BE_PGS_ROWS * (BE_PGS_ROWS + 12) + 60 }; /* numbers that a lane's solver takes: see pgs.c */
 static inline int be_physics_has_pgs(const be_physics_model *m) { return *m->solves == BE_SOLVES_PGS; }
 static inline int64_t be_physics_newton_size(const be_physics_model *m) { /* see newton.c */
     const int64_t nv = m->nv;

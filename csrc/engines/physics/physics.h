@@ -340,7 +340,7 @@ enum { BE_LIMIT_NONE, BE_LIMIT_OWN, BE_LIMIT_FOREIGN };
 
 typedef enum be_physics_solves { BE_SOLVES_NOTHING, BE_SOLVES_NEWTON, BE_SOLVES_PGS } be_physics_solves;
 enum { BE_CONE_DIMS = 6 };    /* the most rows of an elliptic cone */
-enum { BE_PGS_ROWS = 48 };    /* num_rows of models with BE_SOLVES_PGS */
+enum { BE_PGS_ROWS = 100 };   /* num_rows of models with BE_SOLVES_PGS: a multiple of 4, and no more than 255 */
 enum { BE_MAX_SWEEPS = 100 }; /* of PGS: no model with BE_SOLVES_PGS asks for more iterations */
 
 typedef enum be_physics_pair_kind {

@@ -3,6 +3,8 @@
  * MuJoCo visits rows in an order that depends on how many a lane has, and each visit waits for the one before. So lanes
  * do not iterate in the same vectors: each lane has its own problem, in vectors of four rows as MuJoCo's sums have
  * them, and lanes take turns, visit by visit, so that a core computes the visits of several lanes at once. */
+#include <math.h>
+
 #include "engines/physics/group.h"
 
 typedef double four __attribute__((vector_size(32)));
@@ -15,6 +17,7 @@ typedef struct problem {
     int fours; /* fours of rows; after them comes one more in each array */
     four AR[BE_PGS_ROWS * FOURS];
     four force[FOURS], previous[FOURS], momentum[FOURS];
+    four low[FOURS], high[FOURS]; /* how large forces may be, in models in which not all of them only push */
     double b[BE_PGS_ROWS], inverse[BE_PGS_ROWS], diagonal[BE_PGS_ROWS]; /* ARinv, and 1 / ARinv */
     four improvement;                                                   /* four times the same */
     double tolerance, scale;
@@ -46,16 +49,24 @@ BE_INLINE four dot(const four *row, const four *v, int fours) {
 BE_INLINE four same(double x) { return (four){x, x, x, x}; }
 BE_INLINE four choose(four_bits mask, four a, four b) { return (four)(((four_bits)a & mask) | ((four_bits)b & ~mask)); }
 
+/* Forces of four rows, from k * 4 on, that are not larger than they may be. */
+BE_INLINE four within(const problem *p, int k, four force) {
+    const four most = choose(force > p->high[k], p->high[k], force);
+    return choose(force < p->low[k], p->low[k], most);
+}
+BE_INLINE four pushing(four force) { return (four)((four_bits)force & ~(force < 0)); }
+
 /* ---- sweeps -------------------------------------------------------------------------------------------- */
 
-/* Moves on with momentum, and prepares the next sweep. */
-static void begin_sweep(problem *p) {
+/* Moves on with momentum, and prepares the next sweep. bounded: whether `low` and `high` say how large forces may be;
+ * else they only push. */
+BE_INLINE void begin_sweep(problem *p, const int bounded) {
     const double beta = p->sweeps ? (p->run - 1) / (double)(p->run + 2) : 0;
     for (int k = 0; k <= p->fours; k++) {
         const four force = p->force[k];
         if (beta > 0) {
             const four moved = force + beta * (force - p->previous[k]);
-            p->force[k] = (four)((four_bits)moved & ~(moved < 0));
+            p->force[k] = bounded ? within(p, k, moved) : pushing(moved);
         }
         p->previous[k] = force;
         p->momentum[k] = p->force[k];
@@ -78,14 +89,19 @@ static int end_sweep(problem *p) {
 
 /* Finds the force of the next row. All numbers are there four times: so the force can take its place among its three
  * neighbours, and all four be stored, for the next visit to load without having to wait. */
-BE_INLINE void visit(problem *p) {
+BE_INLINE void visit(problem *p, const int bounded) {
     static const four_bits only[4] = {{-1, 0, 0, 0}, {0, -1, 0, 0}, {0, 0, -1, 0}, {0, 0, 0, -1}};
     const int row = p->visits[p->at++];
     four *to = p->force + row / 4;
     const four residual = same(p->b[row]) + dot(p->AR + row * (p->fours + 1), p->force, p->fours);
     const four old = same(((const double *)p->force)[row]);
     four force = old - residual * p->inverse[row];
-    force = (four)((four_bits)force & ~(force < 0));
+    if (bounded) {
+        const double low = ((const double *)p->low)[row], high = ((const double *)p->high)[row];
+        force = choose(force < low, same(low), choose(force > high, same(high), force));
+    } else {
+        force = pushing(force);
+    }
     const four delta = force - old, change = 0.5 * delta * delta * p->diagonal[row] + delta * residual;
     *to = choose(only[row % 4], force, *to); /* before it is known whether the cost is less, as nearly always */
     if (__builtin_expect(change[0] > 1e-10, 0)) {
@@ -95,18 +111,18 @@ BE_INLINE void visit(problem *p) {
     }
 }
 
-static void sweep(problem *const *problems, int count) {
+BE_INLINE void sweep(problem *const *problems, int count, const int bounded) {
     problem *open[BE_VL];
     for (int k = 0; k < count; k++) {
         open[k] = problems[k];
-        begin_sweep(open[k]);
+        begin_sweep(open[k], bounded);
     }
     while (count) {
-        for (int k = 0; k < count; k++) visit(open[k]);
+        for (int k = 0; k < count; k++) visit(open[k], bounded);
         for (int k = 0; k < count; k++) {
             if (open[k]->at < open[k]->rows) continue;
             if (end_sweep(open[k])) {
-                begin_sweep(open[k]);
+                begin_sweep(open[k], bounded);
             } else {
                 open[k--] = open[--count];
             }
@@ -207,6 +223,22 @@ static void evaluate_rows(const be_physics_group *g, row_values *r) {
         const be_vd *row = g->J + k * nv, jar = be_dot(row, g->qacc_warmstart, nv) - g->aref[k];
         r->b[k] = be_dot(row, g->qacc_smooth, nv) - g->aref[k];
         r->force[k] = be_select(jar < 0, -g->D[k] * jar, be_set1(0));
+        if (k >= g->m->ne + g->m->nf) continue;
+        r->force[k] = -g->D[k] * jar;
+        if (k < g->m->ne) continue;
+        const be_vd loss = g->loss[k - g->m->ne], bound = g->bound[k - g->m->ne];
+        r->force[k] = be_select(jar <= -bound, loss, be_select(jar >= bound, -loss, r->force[k]));
+    }
+}
+
+/* How large the forces of equalities and of friction loss may be, and that all others only push. */
+static void bound(const be_physics_group *g, problem *p) {
+    const be_physics_model *m = g->m;
+    for (int i = 0; i < 4 * (p->fours + 1); i++) {
+        double *low = (double *)p->low + i, *high = (double *)p->high + i;
+        *high = HUGE_VAL, *low = i < m->ne ? -HUGE_VAL : 0;
+        if (i < m->ne || i >= m->ne + m->nf) continue;
+        *high = ((const double *)&g->loss[i - m->ne])[p->lane], *low = -*high;
     }
 }
 
@@ -233,6 +265,7 @@ void be_physics_pgs(be_physics_group *g, unsigned lanes) {
     row_values r = {.force = g->efc_force};
     be_vd trace = be_set1(0);
     be_vl here = be_lane_numbers() < 0;
+    const int bounded = m->ne + m->nf > 0;
     int count = 0;
     for (int i = 0; i < m->nv; i++) trace += g->M[m->M_rowadr[i] + m->M_rownnz[i] - 1];
     for (; lanes; lanes &= lanes - 1) {
@@ -255,8 +288,13 @@ void be_physics_pgs(be_physics_group *g, unsigned lanes) {
     for (int k = 0; k < count; k++) {
         complete(g, problems[k]);
         warmstart(problems[k], &r);
+        if (bounded) bound(g, problems[k]);
     }
-    sweep(problems, count);
+    if (bounded) {
+        sweep(problems, count, 1);
+    } else {
+        sweep(problems, count, 0);
+    }
     be_zero(r.force, r.count);
     for (int k = 0; k < count; k++) {
         const problem *p = problems[k];
