@@ -49,7 +49,7 @@ MODELS = {
     "free and ball joints without setpoints that are integrated": arm(
         AT_JOINTS.replace("<intvelocity", "<position").replace("actrange", "ctrlrange")
     ),
-    "limits of tendons": arm(TENDON_LIMITS, tendon='actuatorfrcrange="-.5 .7"'),
+    "limits of tendons": arm(TENDON_LIMITS, tendon='actuatorfrclimited="true" actuatorfrcrange="-.5 .7"'),
     "disabled groups": arm(GROUPS, 'actuatorgroupdisable="2 5"'),
     "unlimited controls": arm(STATES + AT_JOINTS, flags='clampctrl="disable"'),
     "no actuation": arm(
