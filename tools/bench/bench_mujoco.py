@@ -3,6 +3,7 @@
     python tools/bench/bench_mujoco.py [--tasks Ant Humanoid] [--lanes 16 64] [--threads 1 2] [--rounds 9] [--plot FILE]
     python tools/bench/bench_mujoco.py --parts async neighbour
     python tools/bench/bench_mujoco.py --gait
+    python tools/bench/bench_mujoco.py --tasks go1.xml spot.xml --warm 60 --cpu --only bare mjbatch
 
 Contenders take turns, a slice of a second each, so that a busy machine slows all of them (and those of one thread on
 each CPU in turn); what is printed are medians over the rounds of the ratio "theirs / ours" of seconds a step within a
@@ -13,6 +14,9 @@ round, and our own steps per second.
 without the clock that MuJoCo's Python bindings set, as a C program would. `rollout` and `mjbatch` are called once a
 step, and compute no contact forces. The others (`envpool`, `sync`, `async`) run the tasks as they are, with their
 resets, against ours as they are.
+
+A task may also be a model's file: lanes begin where the model does, and controls are those of its first keyframe, if it
+has one, and up to 0.15 more or less; each step is five of mj_step.
 
 With --gait joints swing, so that bodies walk, stumble and lie; otherwise actions are random. With --warm 100 the former
 begin a hundred steps after a reset, when bodies have fallen.
@@ -57,12 +61,24 @@ CPUS = sorted(os.sched_getaffinity(0))
 SETTLE = 0.03  # s; OpenMP's threads go on spinning for up to 20 ms after a loop, in the next contender's time
 
 
+def is_file(task):
+    return task.endswith((".xml", ".mjb"))
+
+
 @functools.cache
 def bare_library():
     folder = Path(tempfile.mkdtemp())
     source = Path(__file__).with_name("bare_mujoco.c")
     subprocess.run(["gcc", "-O3", "-shared", "-fPIC", "-fopenmp", source, "-o", folder / "bare.so"], check=True)
     return ctypes.CDLL(str(folder / "bare.so"))
+
+
+def around_keyframe(env, lanes):
+    """Controls for a robot that stands."""
+    model, space, rng = translator(env)._model, env.action_space, np.random.default_rng(1)
+    home = model.key_ctrl[0] if model.nkey else np.zeros(model.nu)
+    drawn = (home + rng.uniform(-0.15, 0.15, (lanes, model.nu)) for _ in range(CYCLE))
+    return [np.clip(controls, space.low, space.high).astype(np.float32) for controls in drawn]
 
 
 def actions_of(env, lanes, dtype=np.float32):
@@ -75,7 +91,9 @@ def actions_of(env, lanes, dtype=np.float32):
 
 class Ours:
     def __init__(self, task, lanes, threads, endless=False, **kwargs):
-        if endless and task in PENDULUMS:
+        if is_file(task):
+            self.env = batchenv.make_mujoco(task, lanes, frame_skip=5, qpos_noise=0.01, num_threads=threads)
+        elif endless and task in PENDULUMS:
             model, kwargs = getattr(tasks, task), {"frame_skip": 5 if "Double" in task else 2, "qpos_noise": 0.01}
             kwargs["observation"] = ["qpos", "qvel", *model.reads]
             self.env = batchenv.make_mujoco(tasks.assets() / model.xml_file, lanes, num_threads=threads, **kwargs)
@@ -87,7 +105,7 @@ class Ours:
         self.env.reset(seed=0)
         if threads > 1:
             force_parallel(self.env)
-        self.actions = actions_of(self.env, lanes)
+        self.actions = around_keyframe(self.env, lanes) if is_file(task) else actions_of(self.env, lanes)
 
     def run(self, steps):
         for t in range(steps):
@@ -290,6 +308,8 @@ def same_physics(task, lanes, threads, options, clock):
 
 def same_tasks(task, lanes, threads, options, clock):
     """Ratios to contenders that run the task as it is."""
+    if is_file(task):
+        return {}, 0.0
     contenders = {"ours": Ours(task, lanes, threads)}
     if "envpool" in options.only:
         contenders["envpool"] = EnvPool(task, lanes, threads)
@@ -318,7 +338,9 @@ def table(options):
             cost = seconds or cost
         rows[task, lanes, threads] = found
         cells = [f"{found[name]:.2f}" if name in found else "-" for name in options.only]
-        print(f"| {task} | {lanes} | {threads} | {lanes / cost:,.0f} | " + " | ".join(cells) + " |", flush=True)
+        print(
+            f"| {Path(task).name} | {lanes} | {threads} | {lanes / cost:,.0f} | " + " | ".join(cells) + " |", flush=True
+        )
     if options.plot:
         plot(rows, options)
 
@@ -401,7 +423,7 @@ PARTS = {"table": table, "async": quarters, "neighbour": neighbour}
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--parts", nargs="*", choices=PARTS, default=["table"])
-    parser.add_argument("--tasks", nargs="*", choices=TASKS, default=TASKS)
+    parser.add_argument("--tasks", nargs="*", default=TASKS)
     parser.add_argument("--lanes", nargs="*", type=int, default=[16, 64, 256])
     parser.add_argument("--threads", nargs="*", type=int, default=[1, 2])
     parser.add_argument("--rounds", type=int, default=9)
