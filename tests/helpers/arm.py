@@ -22,7 +22,7 @@ BODIES = """
 KEYS = ("arm", "fore", "joint", "b", "free", "ball")
 TENDON = '<tendon><fixed name="t" {tendon}><joint joint="c" coef="1"/><joint joint="a" coef="-.5"/></fixed></tendon>'
 SENSORS = '<sensor><actuatorfrc actuator="last"/><actuatorvel actuator="last"/><actuatorpos actuator="last"/></sensor>'
-INTEGRATORS = ("Euler", "RK4", "implicitfast")
+INTEGRATORS = ("Euler", "RK4", "implicitfast", "implicit")
 
 
 def arm(actuators='<motor joint="b" gear="2"/>', options="", flags="", tendon="", **attributes):

@@ -65,10 +65,11 @@ MODELS = {
 
 
 SETPOINTS = "the integrator RK4 with integrated setpoints at ball joints or between sites"
+TENDONS = "an implicit integrator with limits of the forces on tendons"
 LEFT = {
     ("free and ball joints", "RK4"): SETPOINTS,
     ("unlimited controls", "RK4"): SETPOINTS,
-    ("limits of tendons", "implicitfast"): "the integrator implicitfast with limits of the forces on tendons",
+    **dict.fromkeys((("limits of tendons", "implicit"), ("limits of tendons", "implicitfast")), TENDONS),
 }
 
 

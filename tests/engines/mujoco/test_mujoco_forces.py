@@ -90,5 +90,5 @@ def test_more_contacts_than_there_is_room_for():
     both = Both(mujoco.MjModel.from_xml_string(text), ["qpos", "cfrc_ext"])
     differs, compared, _ = both.compare(np.random.default_rng(0), (1, 2, 5))
     assert not differs and compared == 3 * LANES
-    cause = _core.PHYSICS_LEFT.index("because there were too many rows of constraints")
+    (cause,) = (i for i, text in enumerate(_core.PHYSICS_LEFT) if "too many rows of constraints" in text)
     assert any(both.lanes.source.counts(lane)[2][cause] == 3 for lane in range(LANES))

@@ -151,7 +151,7 @@ CONTACTS = """<contact {reduce} geom1="log" data="found force dist pos normal ta
 needs_contacts = pytest.mark.skipif(not hasattr(mujoco.mjtSensor, "mjSENS_CONTACT"), reason="sensors of mujoco 3.3.5")
 
 
-TIE = '<equality><joint joint1="b" solref=".5 1"/></equality>'
+TIE = '<equality><joint joint1="b" solref=".5 1" solimp=".9 .95 .001 .5 3"/></equality>'  # whose rows MuJoCo makes
 
 
 def log(sensors, integrator="Euler", more="", box="", zone='type="box" size=".5 .2 .2"'):
