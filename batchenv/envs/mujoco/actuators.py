@@ -21,9 +21,13 @@ def numbers(mujoco: Any, model: Any) -> dict[str, Any]:
     at_tendons = model.actuator_trnid[model.actuator_trntype == int(mujoco.mjtTrn.mjTRN_TENDON), 0]
     limits = bool((model.tendon_actfrclimited[at_tendons] != 0).any())
     groups = np.where((model.actuator_group < 0) | (model.actuator_group > 30), 31, model.actuator_group)
+    left_out = np.array([(model.opt.disableactuator & 0x7FFFFFFF) >> int(group) & 1 for group in groups])
+    acts, transmissions = not disabled(mujoco, model, "ACTUATION"), _transmissions(mujoco, model)
+    special = states or limits or bool(muscles.any() or left_out.any() or transmissions["num_moments"])
     return {
-        "acts": not disabled(mujoco, model, "ACTUATION"),
-        "actuator_disabled": np.array([(model.opt.disableactuator & 0x7FFFFFFF) >> int(group) & 1 for group in groups]),
+        "acts": acts,
+        "acts_plainly": acts and not special,
+        "actuator_disabled": left_out,
         "actuator_ctrllimited": model.actuator_ctrllimited * (not disabled(mujoco, model, "CLAMPCTRL")),
         "actuator_dynprm": model.actuator_dynprm if states else none,
         # mju_exp is the C library's, as math.exp is; NumPy's may differ.
@@ -33,7 +37,7 @@ def numbers(mujoco: Any, model: Any) -> dict[str, Any]:
         "actuator_acc0": model.actuator_acc0 if muscles.any() else none,
         "limits_tendons": limits,
         "tendon_actfrcrange": model.tendon_actfrcrange if limits else none,
-        **_transmissions(mujoco, model),
+        **transmissions,
     }
 
 

@@ -254,12 +254,16 @@ static int wants_sensors(const be_mujoco_source *source) {
 static int has_pushes(const task *t) {
     const be_mujoco_source *source = t->source;
     const int64_t count = source->num_qvel + 6 * source->num_body;
-    int found = 0;
+    uint64_t found = 0; /* bits of any number: -0 is applied like others */
     for (int lane = 0; lane < t->count; lane++) {
         const double *forces = t->lanes[lane]->state + source->together.state_at[MJ_STATE_QFRC_APPLIED];
-        for (int64_t i = 0; i < count; i++) found |= forces[i] != 0;
+        for (int64_t i = 0; i < count; i++) {
+            uint64_t bits;
+            memcpy(&bits, &forces[i], sizeof bits);
+            found |= bits;
+        }
     }
-    return found;
+    return found != 0;
 }
 
 static task task_of(const be_mujoco_source *source, int64_t steps) {

@@ -59,6 +59,8 @@
  *   holds       1: some equality holds bodies: its forces are in cfrc_ext
  *   gravcomp    1: bodies may have gravity compensation
  *   acts        0: actuators are disabled
+ *   acts_plainly   1: all actuators are at slide or hinge joints or fixed tendons without limits of forces, have affine
+ *               forces and no states, and none is disabled
  *   limits_tendons   1: some actuator is at a tendon with a limit of its actuators' forces
  *   polynomials BE_POLY_...: which springs and dampers are not linear
  *   actuator_moment   each actuator's row of `moments`, or -1: at a slide or hinge joint or a fixed tendon
@@ -168,6 +170,7 @@
     X(holds)                                                                                                           \
     X(gravcomp)                                                                                                        \
     X(acts)                                                                                                            \
+    X(acts_plainly)                                                                                                    \
     X(limits_tendons)                                                                                                  \
     X(polynomials)                                                                                                     \
     X(solves)                                                                                                          \

@@ -14,9 +14,9 @@ BE_INLINE be_vd be_poly_slope(be_vd linear, const be_vd *poly, be_vd x) {
 }
 
 /* What number `index` of `name` comes to at x, with the coefficients `name`poly, if the model has such (`which`:
- * BE_POLY_...). `part`: force or slope. */
+ * BE_POLY_...). `part`: force or slope. The caller's variable `polynomials` is the model's. */
 #define BE_POLY_OF(part, name, which, index, x)                                                                        \
-    (*g->m->polynomials & (which)                                                                                      \
+    (polynomials & (which)                                                                                             \
          ? be_poly_##part(                                                                                             \
                BE_K(name, index),                                                                                      \
                (be_vd[BE_POLY]){BE_K(name##poly, BE_POLY * (index)), BE_K(name##poly, BE_POLY * (index) + 1)}, x)      \
@@ -24,7 +24,7 @@ BE_INLINE be_vd be_poly_slope(be_vd linear, const be_vd *poly, be_vd x) {
 
 /* Whether there is such a spring or damper. */
 #define BE_HAS_POLY(name, which, index)                                                                                \
-    (BE_K1(name, index) != 0 || (*g->m->polynomials & (which) && (BE_K1(name##poly, BE_POLY * (index)) != 0 ||         \
-                                                                  BE_K1(name##poly, BE_POLY * (index) + 1) != 0)))
+    (BE_K1(name, index) != 0 || (polynomials & (which) && (BE_K1(name##poly, BE_POLY * (index)) != 0 ||                \
+                                                           BE_K1(name##poly, BE_POLY * (index) + 1) != 0)))
 
 #endif

@@ -19,6 +19,7 @@ typedef struct solver {
     be_vd *Ma, *Mv, *grad, *Mgrad, *search;         /* by degree of freedom */
     be_vd *by_dof[5];                               /* where the last five begin for all degrees of freedom */
     be_vd *L, *H, *L_with_cones, *cone_rows;        /* nv x nv; 6 x nv */
+    int plain;                                      /* 1: all rows only push apart, and none is of a cone */
     int has_cones;                                  /* 1: in the middle zone, in some lane */
     be_vl singular;                                 /* lanes whose Hessian had no factor */
     be_vd cost, line1, line2, evaluations;

@@ -18,11 +18,12 @@ BE_INLINE be_vd rate_of(const be_physics_group *g, const int wide, int i) {
 }
 
 /* What actuator i pulls with, before limits. */
-BE_INLINE be_vd force_of(be_physics_group *g, const int wide, int i) {
+BE_INLINE be_vd force_of(be_physics_group *g, const int wide, const int plain, int i) {
     const be_physics_model *m = g->m;
     be_vd gain = BE_K(actuator_gainprm, BE_GAIN_PARAMS * i), bias = be_set1(0);
     if (m->actuator_gaintype[i] == BE_AFFINE) gain = AFFINE(actuator_gainprm, i);
     if (m->actuator_biastype[i] == BE_AFFINE) bias = AFFINE(actuator_biasprm, i);
+    if (plain) return gain * be_control_of(g, wide, i) + bias;
     if (m->actuator_gaintype[i] == BE_MUSCLE) gain = be_muscle_gain(g, wide, i, 0);
     if (m->actuator_biastype[i] == BE_MUSCLE) bias = be_muscle_bias(g, wide, i);
     be_vd input;
@@ -55,16 +56,16 @@ BE_INLINE void see_tendon(be_physics_group *g, const int wide, int i) {
 }
 
 /* Finds the force of actuator i, before limits. */
-BE_INLINE void pull(be_physics_group *g, const int wide, int i) {
+BE_INLINE void pull(be_physics_group *g, const int wide, const int plain, int i) {
     const be_physics_model *m = g->m;
     if (m->actuator_trntype[i] == BE_AT_TENDON) {
         see_tendon(g, wide, i);
-    } else if (m->actuator_moment[i] < 0) {
+    } else if (plain || m->actuator_moment[i] < 0) {
         see_joint(g, wide, i);
     }
-    if (!*m->acts) return;
-    if (be_has_state(m, i)) g->act_dot[m->actuator_actadr[i]] = rate_of(g, wide, i);
-    g->actuator_force[i] = m->actuator_disabled[i] ? be_set1(0) : force_of(g, wide, i);
+    if (!plain && !*m->acts) return;
+    if (!plain && be_has_state(m, i)) g->act_dot[m->actuator_actadr[i]] = rate_of(g, wide, i);
+    g->actuator_force[i] = !plain && m->actuator_disabled[i] ? be_set1(0) : force_of(g, wide, plain, i);
 }
 
 /* Scales forces of actuators at tendons, all of which together have a limit. */
@@ -87,7 +88,7 @@ BE_INLINE void limit_tendons(be_physics_group *g, const int wide) {
 }
 
 /* Limits the force of actuator i, and has it act. */
-BE_INLINE void push(be_physics_group *g, const int wide, int i) {
+BE_INLINE void push(be_physics_group *g, const int wide, const int plain, int i) {
     const be_physics_model *m = g->m;
     const int id = m->actuator_trnid[2 * i];
     be_vd force = g->actuator_force[i];
@@ -95,7 +96,7 @@ BE_INLINE void push(be_physics_group *g, const int wide, int i) {
         force = be_clip(force, BE_K(actuator_forcerange, 2 * i), BE_K(actuator_forcerange, 2 * i + 1));
         g->actuator_force[i] = force;
     }
-    if (m->actuator_moment[i] >= 0) {
+    if (!plain && m->actuator_moment[i] >= 0) {
         const be_vd *moment = g->moments + m->actuator_moment[i] * m->nv;
         for (int d = 0; d < m->nv; d++) g->qfrc_actuator[d] += moment[d] * force;
         return;
@@ -112,19 +113,20 @@ BE_INLINE void push(be_physics_group *g, const int wide, int i) {
 
 BE_INLINE void actuation(be_physics_group *g, const int wide) {
     const be_physics_model *m = g->m;
-    const int apart = *m->limits_tendons || !*m->acts;
     be_zero(g->qfrc_actuator, m->nv);
-    for (int i = 0; i < m->nu; i++) {
-        pull(g, wide, i);
-        if (!apart) push(g, wide, i);
-    }
-    if (!*m->acts) {
-        be_zero(g->actuator_velocity, m->nu);
-        return;
-    }
-    if (apart) {
-        limit_tendons(g, wide);
-        for (int i = 0; i < m->nu; i++) push(g, wide, i);
+    if (*m->acts_plainly) {
+        for (int i = 0; i < m->nu; i++) {
+            pull(g, wide, 1, i);
+            push(g, wide, 1, i);
+        }
+    } else {
+        for (int i = 0; i < m->nu; i++) pull(g, wide, 0, i);
+        if (!*m->acts) {
+            be_zero(g->actuator_velocity, m->nu);
+            return;
+        }
+        if (*m->limits_tendons) limit_tendons(g, wide);
+        for (int i = 0; i < m->nu; i++) push(g, wide, 0, i);
     }
     for (int i = 0; *m->gravcomp && i < m->nv; i++) {
         if (m->jnt_actgravcomp[m->dof_jntid[i]]) g->qfrc_actuator[i] += g->gravcomp[i];

@@ -57,6 +57,7 @@ BE_INLINE void add_actuator(be_physics_group *g, const int wide, int i) {
 
 BE_INLINE void add_tendon(be_physics_group *g, const int wide, int i) {
     const be_physics_model *m = g->m;
+    const int polynomials = *m->polynomials;
     const int first = m->ten_J_rowadr[i], count = m->ten_J_rownnz[i];
     be_add_derivative(g, m->ten_J_colind + first, g->ten_J + first, count,
                       -BE_POLY_OF(slope, tendon_damping, BE_POLY_TENDON_DAMPERS, i, be_abs(g->ten_velocity[i])));
@@ -65,6 +66,7 @@ BE_INLINE void add_tendon(be_physics_group *g, const int wide, int i) {
 /* mjd_smooth_vel */
 BE_INLINE void derive(be_physics_group *g, const int wide) {
     const be_physics_model *m = g->m;
+    const int polynomials = *m->polynomials;
     be_zero(g->qDeriv, m->nD);
     for (int i = 0; i < m->nu && *m->acts; i++) {
         if (!m->actuator_disabled[i]) add_actuator(g, wide, i);

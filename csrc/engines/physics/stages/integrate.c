@@ -40,6 +40,7 @@ BE_INLINE void move(const be_physics_model *m, be_vd *qpos, const be_vd *velocit
 /* The accelerations with which mj_Euler advances: damping is implicit. */
 BE_INLINE const be_vd *damp(be_physics_group *g, const int wide, be_vd time) {
     const be_physics_model *m = g->m;
+    const int polynomials = *m->polynomials;
     if (!*m->damps) return g->qacc;
     be_copy(g->damped, g->M, m->nC);
     for (int i = 0; i < m->nv; i++) {

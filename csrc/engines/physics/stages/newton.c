@@ -42,6 +42,10 @@ __attribute__((noinline)) static be_vl is_cold(solver *s, be_vd warm, be_vd smoo
 }
 
 static be_vd add_costs(const solver *s, const be_vd *jar, be_vd cost) {
+    for (int k = 0; s->plain && k < s->rows; k++) {
+        cost = be_select(pushes(s, k, jar[k]), cost + 0.5 * s->g->D[k] * jar[k] * jar[k], cost);
+    }
+    if (s->plain) return cost;
     const int lasting = (int)(s->g->m->ne + s->g->m->nf);
     for (int k = 0; k < lasting; k++) cost = add_cost(s, k, jar[k], cost);
     for (int k = lasting; k < s->rows; k += s->g->row_dim[k]) {
@@ -458,6 +462,7 @@ void be_physics_newton(be_physics_group *g, unsigned lanes) {
     s.rows = lanes ? g->num_places : 0;
     if (s.rows == 0) return;
     lay_out(&s);
+    s.plain = m->ne + m->nf == 0 && !*m->opt_cone;
     for (int k = 0; k < s.rows; k++) s.all[k] = ((be_vl *)g->row_here)[k] & be_lanes_of(lanes);
     be_vl *const of_tree = s.exists;
     s.exists = s.all;

@@ -41,7 +41,7 @@ BE_INLINE void swim(be_physics_group *g, const int wide, int i, int windy) {
 }
 
 /* The spring of joint j. */
-BE_INLINE void pull_joint(be_physics_group *g, const int wide, int j) {
+BE_INLINE void pull_joint(be_physics_group *g, const int wide, const int polynomials, int j) {
     const be_physics_model *m = g->m;
     const int type = m->jnt_type[j];
     int at = m->jnt_qposadr[j];
@@ -68,7 +68,7 @@ BE_INLINE void pull_joint(be_physics_group *g, const int wide, int j) {
     for (int k = 0; k < 3; k++) force[k] += off[k] * -stiffness;
 }
 
-BE_INLINE void pull_tendon(be_physics_group *g, const int wide, int i) {
+BE_INLINE void pull_tendon(be_physics_group *g, const int wide, const int polynomials, int i) {
     const be_physics_model *m = g->m;
     const be_vd length = g->ten_length[i], velocity = g->ten_velocity[i];
     const be_vd lower = BE_K(tendon_lengthspring, 2 * i), upper = BE_K(tendon_lengthspring, 2 * i + 1);
@@ -103,11 +103,10 @@ BE_INLINE void compensate(be_physics_group *g, const int wide) {
     }
 }
 
-BE_INLINE void passive(be_physics_group *g, const int wide) {
+BE_INLINE void pull(be_physics_group *g, const int wide, const int polynomials) {
     const be_physics_model *m = g->m;
-    be_zero(g->qfrc_passive, m->nv);
     for (int j = 0; j < m->njnt; j++) {
-        if (BE_HAS_POLY(jnt_stiffness, BE_POLY_SPRINGS, j)) pull_joint(g, wide, j);
+        if (BE_HAS_POLY(jnt_stiffness, BE_POLY_SPRINGS, j)) pull_joint(g, wide, polynomials, j);
     }
     for (int i = 0; i < m->nv; i++) {
         g->damper[i] = be_set1(0);
@@ -116,7 +115,17 @@ BE_INLINE void passive(be_physics_group *g, const int wide) {
     }
     for (int i = 0; i < m->ntendon; i++) {
         const int sprung = BE_HAS_POLY(tendon_stiffness, BE_POLY_TENDON_SPRINGS, i);
-        if (sprung || BE_HAS_POLY(tendon_damping, BE_POLY_TENDON_DAMPERS, i)) pull_tendon(g, wide, i);
+        if (sprung || BE_HAS_POLY(tendon_damping, BE_POLY_TENDON_DAMPERS, i)) pull_tendon(g, wide, polynomials, i);
+    }
+}
+
+BE_INLINE void passive(be_physics_group *g, const int wide) {
+    const be_physics_model *m = g->m;
+    be_zero(g->qfrc_passive, m->nv);
+    if (*m->polynomials) {
+        pull(g, wide, *m->polynomials);
+    } else {
+        pull(g, wide, 0);
     }
     be_add_to(g->qfrc_passive, g->damper, m->nv);
     if (be_has_fluid(g)) {

@@ -65,18 +65,19 @@ BE_INLINE void add_rows(const solver *s, int k, int end, be_vd at, be_vd *cost, 
     }
 }
 
-/* Evaluates p->at in lanes `mask`. */
-static void evaluate(solver *s, point *p, be_vl mask) {
+/* Evaluates p->at in lanes `mask`. `plain` is the solver's. */
+BE_INLINE void evaluate_rows(solver *s, point *p, be_vl mask, const int plain) {
     const be_vd at = p->at, zero = be_set1(0);
     const int ne = (int)s->g->m->ne, one_sided = ne + (int)s->g->m->nf;
     point sum = {at, zero, zero, zero};
-    for (int k = ne; k < one_sided; k++) evaluate_friction(s, &sum, k);
+    for (int k = ne; !plain && k < one_sided; k++) evaluate_friction(s, &sum, k);
     be_vd c0 = zero, c1 = s->line1, c2 = s->line2, cost = sum.cost;
-    for (int k = 0; k < ne; k++) {
+    for (int k = 0; !plain && k < ne; k++) {
         c1 = be_select(s->exists[k], c1 + s->quad1[k], c1);
         c2 = be_select(s->exists[k], c2 + s->quad2[k], c2);
     }
-    for (int k = one_sided; k < s->rows;) {
+    if (plain) add_rows(s, 0, s->rows, at, &cost, &c0, &c1, &c2);
+    for (int k = one_sided; !plain && k < s->rows;) {
         int end = plain_end(s, k);
         add_rows(s, k, end, at, &cost, &c0, &c1, &c2);
         if (end < s->rows) {
@@ -95,6 +96,14 @@ static void evaluate(solver *s, point *p, be_vl mask) {
     p->slope = be_select(mask, slope, p->slope);
     p->bend = be_select(mask, bend, p->bend);
     s->evaluations = be_select(mask, s->evaluations + 1, s->evaluations);
+}
+
+static void evaluate(solver *s, point *p, be_vl mask) {
+    if (s->plain) {
+        evaluate_rows(s, p, mask, 1);
+    } else {
+        evaluate_rows(s, p, mask, 0);
+    }
 }
 
 static be_vd newton_of(point p) { return p.at - p.slope / p.bend; }
