@@ -28,6 +28,7 @@ of HalfCheetah's quiet throughput is left while another process burns one core.
 import argparse
 import ctypes
 import functools
+import importlib.util
 import itertools
 import multiprocessing
 import os
@@ -198,16 +199,21 @@ class Rollout:
             self.state = np.ascontiguousarray(states[:, -1])
 
 
+def batches():
+    """The module of MuJoCo 4's batch or, before, the package that it comes from; None if there is neither."""
+    name = "mujoco.batch" if int(library.load()[0].__version__.split(".")[0]) >= 4 else "mjbatch"
+    return importlib.import_module(name) if importlib.util.find_spec(name) else None
+
+
 class MjBatch:
-    """MuJoCo 4's batch: states in rows, as ours; it copies out what the task reads."""
+    """MuJoCo 4's batch, or mjbatch: states in rows, as ours; it copies out what the task reads."""
 
     def __init__(self, ours, threads):
-        from mujoco import batch
-
         lib, _ = library.load()
         adapter = translator(ours.env)
-        self.batch = batch.Batch(adapter._model, ours.env.num_envs, threads)
-        for row, data in zip(self.batch.state, ours.env.get_attr("data"), strict=True):
+        self.batch = batches().Batch(adapter._model, ours.env.num_envs, threads)
+        states = self.batch.state if hasattr(self.batch, "state") else self.batch.bind("state")
+        for row, data in zip(states, ours.env.get_attr("data"), strict=True):
             lib.mj_getState(adapter._model, data, row, int(lib.mjtState.mjSTATE_INTEGRATION))
         self.outputs = [self.batch.bind(name) for name in adapter._observed or adapter.reads]
         self.control, self.actions = self.batch.bind("ctrl"), ours.actions
@@ -298,7 +304,7 @@ def same_physics(task, lanes, threads, options, clock):
         contenders["bare"] = Bare(task, ours, threads)
     if "rollout" in options.only:
         contenders["rollout"] = Rollout(ours, threads)
-    if "mjbatch" in options.only and int(library.load()[0].__version__.split(".")[0]) >= 4:
+    if "mjbatch" in options.only and batches():
         contenders["mjbatch"] = MjBatch(ours, threads)
     if len(contenders) == 1:
         return {}, 0.0
@@ -396,7 +402,7 @@ def neighbour(options):
     for lanes in options.lanes:
         contenders = {"ours": Ours(task, lanes, threads, endless=True)}
         contenders["rollout"] = Rollout(contenders["ours"], threads)
-        if int(library.load()[0].__version__.split(".")[0]) >= 4:
+        if batches():
             contenders["mjbatch"] = MjBatch(contenders["ours"], threads)
         contenders["envpool"] = EnvPool(task, lanes, threads)
         steps = slices(contenders, 2 * options.seconds)
