@@ -73,13 +73,27 @@ def _limited_tendons(mujoco: Any, model: Any) -> bool:
     return int(model.opt.integrator) in (2, 3) and bool((model.tendon_actfrclimited != 0).any())
 
 
-def _turning_setpoints(mujoco: Any, model: Any) -> bool:
-    """Whether RK4 integrates setpoints that may be angles."""
+def _turning(mujoco: Any, model: Any) -> NDArray[np.bool_]:
+    """Which actuators have setpoints that may be angles: those at ball joints, or between sites."""
     jointed, balls = at_joints(mujoco, model), joints(mujoco, model, "BALL")
     turning = jointed & balls[np.where(jointed, model.actuator_trnid[:, 0], 0)]
     sited = (model.actuator_trntype == int(mujoco.mjtTrn.mjTRN_SITE)) & (model.actuator_trnid[:, 1] >= 0)
+    return turning | sited
+
+
+def _turning_setpoints(mujoco: Any, model: Any) -> bool:
+    """Whether RK4 integrates setpoints that may be angles."""
     integrates = model.actuator_dyntype == int(mujoco.mjtDyn.mjDYN_INTEGRATOR)
-    return int(model.opt.integrator) == 1 and bool((integrates & (turning | sited)).any())
+    return int(model.opt.integrator) == 1 and bool((integrates & _turning(mujoco, model)).any())
+
+
+def _filtered_angles(mujoco: Any, model: Any) -> bool:
+    """Whether a servo filters a setpoint that may be an angle: mujoco 4 takes the nearest one here, too."""
+    filters = [int(mujoco.mjtDyn.mjDYN_FILTER), int(mujoco.mjtDyn.mjDYN_FILTEREXACT)]
+    fixed = model.actuator_gaintype == int(mujoco.mjtGain.mjGAIN_FIXED)
+    affine = model.actuator_biastype == int(mujoco.mjtBias.mjBIAS_AFFINE)
+    servos = fixed & affine & np.isin(model.actuator_dyntype, filters)
+    return bool((servos & _turning(mujoco, model)).any())
 
 
 def has_fluid(model: Any) -> bool:
@@ -109,6 +123,7 @@ UNSUPPORTED: tuple[tuple[str, Test], ...] = (
     ("no joints", lambda mujoco, model: model.nv == 0),
     ("an implicit integrator with limits of the forces on tendons", _limited_tendons),
     ("the integrator RK4 with integrated setpoints at ball joints or between sites", _turning_setpoints),
+    ("filtered setpoints of servos at ball joints or between sites", _filtered_angles),
     ("flags in <option><flag>: something is enabled", _enabled),
     ("a sensor of kinetic energy, which shows that of the step before", lags),
     ("plugins", _any("nplugin")),

@@ -126,3 +126,10 @@ def test_states_that_are_huge(monkeypatch):
     """MuJoCo allows any number there, as long as no force becomes bad."""
     text = arm('<general joint="b" dyntype="filter" dynprm="0" actearly="true" forcerange="-.5 .5"/>')
     assert_exact(text, "RK4", monkeypatch)
+
+
+def test_servos_that_filter_angles():
+    """mujoco 4 turns such a setpoint to the nearest one."""
+    servo = 'dyntype="filter" dynprm=".1" gainprm="2" biastype="affine" biasprm="0 -2 -.1"'
+    text = arm(f'<general site="middle" refsite="tip" gear="0 0 0 0 0 1" {servo}/>')
+    assert "filtered setpoints of servos" in how(batchenv.make_mujoco(text, 4))[0]

@@ -15,7 +15,7 @@ UNREAD = {
     "only pictures show them": r"light_\w+|nlight|mat_\w+|nmat|tex_\w+|ntex|ntexdata|n?skin\w*|\w+_rgba|\w+_matid|"
     r"\w+_group|geom_castshadow|tendon_width|cam_ipd|stat|vis",
     "cameras: MuJoCo computes their sensors": r"cam_\w+|ncam",
-    "flexes: such a model is stepped by mj_step": r"n?flex\w*|n?efm\w+|nJfe",
+    "flexes: such a model is stepped by mj_step": r"n?flex\w*|n?efm\w+|nJf[ev]",
     "plugins: such a model is stepped by mj_step": r"plugin\w*|\w+_plugin|nplugin\w+",
     "delays: such a model is stepped by mj_step, and without a history nothing is delayed": r"\w+_history(adr)?|"
     r"sensor_interval",
