@@ -6,18 +6,16 @@ import math
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from batchenv.envs.mujoco.features import at_joints, disabled, joints
-
-_MINVAL = 1e-15  # mjMINVAL
+from batchenv.envs.mujoco.constraints import MINVAL
+from batchenv.envs.mujoco.features import at_joints, disabled, joints, servos
 
 
 def numbers(mujoco: Any, model: Any) -> dict[str, Any]:
     """Numbers of actuators that are ours, or that only some models need: see csrc/engines/physics/physics.h."""
     none, muscle = np.zeros(0), 2  # mjGAIN_MUSCLE and mjBIAS_MUSCLE
     states, muscles = model.na > 0, (model.actuator_gaintype == muscle) | (model.actuator_biastype == muscle)
-    taus = np.maximum(_MINVAL, model.actuator_dynprm[:, 0]) if states else none
+    taus = np.maximum(MINVAL, model.actuator_dynprm[:, 0]) if states else none
     at_tendons = model.actuator_trnid[model.actuator_trntype == int(mujoco.mjtTrn.mjTRN_TENDON), 0]
     limits = bool((model.tendon_actfrclimited[at_tendons] != 0).any())
     groups = np.where((model.actuator_group < 0) | (model.actuator_group > 30), 31, model.actuator_group)
@@ -48,7 +46,7 @@ def _transmissions(mujoco: Any, model: Any) -> dict[str, Any]:
     free = joints(mujoco, model, "FREE")[np.where(jointed, model.actuator_trnid[:, 0], 0)] & jointed
     apart = sited & (model.actuator_trnid[:, 1] >= 0)
     has_moment = sited | balls | free
-    wraps = _servos(mujoco, model) & (balls | apart)
+    wraps = servos(mujoco, model, "NONE", "INTEGRATOR") & (balls | apart)
     gears = model.actuator_gear
     turns = np.where(balls, True, ~gears[:, :3].any(1))
     same = model.actuator_gainprm[:, 0] == -model.actuator_biasprm[:, 1]
@@ -64,14 +62,6 @@ def _transmissions(mujoco: Any, model: Any) -> dict[str, Any]:
         "actuator_wraps": wraps,
         "actuator_period": np.where(wraps & turns & same, periods, 0) if wraps.any() else np.zeros(0),
     }
-
-
-def _servos(mujoco: Any, model: Any) -> NDArray[np.bool_]:
-    """Which actuators may be such that MuJoCo takes their setpoint for an angle."""
-    dyn = [int(mujoco.mjtDyn.mjDYN_NONE), int(mujoco.mjtDyn.mjDYN_INTEGRATOR)]
-    fixed = model.actuator_gaintype == int(mujoco.mjtGain.mjGAIN_FIXED)
-    affine = model.actuator_biastype == int(mujoco.mjtBias.mjBIAS_AFFINE)
-    return fixed & affine & np.isin(model.actuator_dyntype, dyn)
 
 
 def _common(model: Any, first: int, second: int) -> int:

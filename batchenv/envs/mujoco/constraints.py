@@ -22,10 +22,10 @@ _MIXED = -2
 _SLACK = 1e-6  # more than errors of rounding in a ball's angle
 
 
-def always(mujoco: Any, model: Any, solves: PhysicsSolver) -> bool:
+def always(mujoco: Any, model: Any, solves: PhysicsSolver, equalities: Equalities) -> bool:
     """Whether the model has constraints wherever its bodies are, of which csrc/engines/physics does not make rows."""
     unsolved = solves is PhysicsSolver.NOTHING and len(_frictions(mujoco, model)) > 0
-    return unsolved or (_equal(mujoco, model) and not (solves and Equalities(mujoco, model).own))
+    return unsolved or (_equal(mujoco, model) and not (solves and equalities.own))
 
 
 def limits(mujoco: Any, model: Any) -> dict[str, NDArray[Any]]:
@@ -157,12 +157,12 @@ class FrictionLoss:
         self.solvable = all(len(set(tree.tolist())) == 1 for tree in trees) and bool((shape != _MIXED).all())
 
 
-def solver(mujoco: Any, model: Any) -> PhysicsSolver:
+def solver(mujoco: Any, model: Any, equalities: Equalities) -> PhysicsSolver:
     """Which solver of this model csrc/engines/physics has.
 
     Newton works on each tree of joints, and PGS on one tree. The latter is MuJoCo 3.17's and later ones'.
     """
-    option, equal = model.opt, _equal(mujoco, model)
+    option = model.opt
     dense = int(mujoco.mjtJacobian.mjJAC_DENSE)
     auto = int(mujoco.mjtJacobian.mjJAC_AUTO)
     elliptic = int(option.cone) == int(mujoco.mjtCone.mjCONE_ELLIPTIC)
@@ -173,7 +173,7 @@ def solver(mujoco: Any, model: Any) -> PhysicsSolver:
         and not disabled(mujoco, model, "REFSAFE", "WARMSTART", "MIDPHASE")
         and FrictionLoss(mujoco, model).solvable
     )
-    if not known or (equal and not Equalities(mujoco, model).own and not asks(mujoco, model)):
+    if not known or not (equalities.own or asks(mujoco, model)):
         return PhysicsSolver.NOTHING
     if int(option.solver) == int(mujoco.mjtSolver.mjSOL_NEWTON):
         return PhysicsSolver.NEWTON

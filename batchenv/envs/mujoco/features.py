@@ -73,6 +73,14 @@ def _limited_tendons(mujoco: Any, model: Any) -> bool:
     return int(model.opt.integrator) in (2, 3) and bool((model.tendon_actfrclimited != 0).any())
 
 
+def servos(mujoco: Any, model: Any, *states: str) -> NDArray[np.bool_]:
+    """Which actuators may be servos, whose inputs are setpoints, with states of these types, such as NONE."""
+    fixed = model.actuator_gaintype == int(mujoco.mjtGain.mjGAIN_FIXED)
+    affine = model.actuator_biastype == int(mujoco.mjtBias.mjBIAS_AFFINE)
+    types = [int(getattr(mujoco.mjtDyn, f"mjDYN_{name}")) for name in states]
+    return fixed & affine & np.isin(model.actuator_dyntype, types)
+
+
 def _turning(mujoco: Any, model: Any) -> NDArray[np.bool_]:
     """Which actuators have setpoints that may be angles: those at ball joints, or between sites."""
     jointed, balls = at_joints(mujoco, model), joints(mujoco, model, "BALL")
@@ -89,11 +97,7 @@ def _turning_setpoints(mujoco: Any, model: Any) -> bool:
 
 def _filtered_angles(mujoco: Any, model: Any) -> bool:
     """Whether a servo filters a setpoint that may be an angle: mujoco 4 takes the nearest one here, too."""
-    filters = [int(mujoco.mjtDyn.mjDYN_FILTER), int(mujoco.mjtDyn.mjDYN_FILTEREXACT)]
-    fixed = model.actuator_gaintype == int(mujoco.mjtGain.mjGAIN_FIXED)
-    affine = model.actuator_biastype == int(mujoco.mjtBias.mjBIAS_AFFINE)
-    servos = fixed & affine & np.isin(model.actuator_dyntype, filters)
-    return bool((servos & _turning(mujoco, model)).any())
+    return bool((servos(mujoco, model, "FILTER", "FILTEREXACT") & _turning(mujoco, model)).any())
 
 
 def has_fluid(model: Any) -> bool:

@@ -117,13 +117,13 @@ class Plan:
         )
         limits = constraints.limits(mujoco, model)
         known_limits = (limits["jnt_shape"] >= 0)[model.jnt_limited != 0].all()
-        solver = constraints.solver(mujoco, model) if known_limits else PhysicsSolver.NOTHING
+        equalities = constraints.Equalities(mujoco, model)
+        solver = constraints.solver(mujoco, model, equalities) if known_limits else PhysicsSolver.NOTHING
         friction = constraints.FrictionLoss(mujoco, model).numbers
         if solver is PhysicsSolver.NOTHING:
             friction = {name: numbers[:0] for name, numbers in friction.items()}
         pair_own = contacts.own * (solver is not PhysicsSolver.NOTHING)
         candidates = _CANDIDATES[kinds]
-        equalities = constraints.Equalities(mujoco, model)
         ne = equalities.rows if solver is not PhysicsSolver.NOTHING else 0
         num_rows = ne + len(friction["friction_id"]) + 2 * (model.jnt_limited.sum() + model.tendon_limited.sum())
         num_rows += ((candidates * contacts.rows)[pair_own > 0]).sum()
@@ -142,7 +142,7 @@ class Plan:
             "num_rows": _core.PHYSICS_PGS_ROWS if solver is PhysicsSolver.PGS else num_rows,
             **friction,
             "version": int(version[0]) * 1000 + int(version[1]),
-            "always": int(constraints.always(mujoco, model, solver)),
+            "always": int(constraints.always(mujoco, model, solver, equalities)),
             "asks": int(constraints.asks(mujoco, model)),
             "holds": int(constraints.holds(mujoco, model)),
             **limits,

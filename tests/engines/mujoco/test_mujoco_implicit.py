@@ -33,15 +33,20 @@ SERVOS = """<actuator>
 <position tendon="trees" kp="5" kv="1"/><motor joint="b"/><damper joint="b" kv="3" ctrlrange="0 1"/></actuator>"""
 
 
+def assert_equal_plays(text):
+    """Groups and mj_step agree from eight random starts."""
+    model = mujoco.MjModel.from_xml_string(text)
+    for seed in range(8):
+        differs, compared, _ = compare(model, np.random.default_rng(seed), (1, 2, 40, 1, 60))
+        assert not differs and compared > 4 * LANES, seed
+
+
 @pytest.mark.parametrize("isa", _core.supported_isas())
 def test_servos_and_dampers(isa, monkeypatch):
     """Servos of joints and tendons, whose forces are limited by their own range and by that of the joint, and whose
     controls may be out of range."""
     monkeypatch.setenv("BATCHENV_ISA", isa)
-    model = mujoco.MjModel.from_xml_string(xml(BODIES, TENDONS, SERVOS, FAST))
-    for seed in range(8):
-        differs, compared, _ = compare(model, np.random.default_rng(seed), (1, 2, 40, 1, 60))
-        assert not differs and compared > 4 * LANES, seed
+    assert_equal_plays(xml(BODIES, TENDONS, SERVOS, FAST))
 
 
 def test_lanes_with_models_of_their_own(monkeypatch):
@@ -73,10 +78,7 @@ LONE = """
 def test_lone_bodies(isa, monkeypatch):
     """Bodies with a free joint that are alone in their tree, which implicitfast integrates in another way."""
     monkeypatch.setenv("BATCHENV_ISA", isa)
-    model = mujoco.MjModel.from_xml_string(xml(LONE + BODIES, TENDONS, SERVOS, FAST))
-    for seed in range(8):
-        differs, compared, _ = compare(model, np.random.default_rng(seed), (1, 2, 40, 1, 60))
-        assert not differs and compared > 4 * LANES, seed
+    assert_equal_plays(xml(LONE + BODIES, TENDONS, SERVOS, FAST))
 
 
 def test_lone_bodies_with_masses_of_their_own(monkeypatch):
