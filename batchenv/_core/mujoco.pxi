@@ -4,7 +4,8 @@ cdef extern from "engines/physics/physics.h" nogil:
     enum:
         BE_PHYSICS_NUM_SIZES, BE_PHYSICS_NUM_INTS, BE_PHYSICS_NUM_FLOATS, BE_PHYSICS_NUM_ARRAYS
         BE_PHYSICS_NUM_SENSORS, BE_SENSES_SUBTREES, BE_SENSES_FORCES, BE_SENSES_CONTACTS, BE_SENSES_CALLER
-        BE_SENSES_PAIRS, BE_SENSES_ACCELERATIONS, BE_SENSES_OTHERS
+        BE_SENSES_ACCELERATIONS, BE_SENSES_OTHERS
+        BE_OWN_NOT, BE_OWN_LOOKED, BE_OWN_CALLED, BE_MOST_CONTACTS
         BE_LEFT_CAUSES, BE_LEFT_PAIRS, BE_MAX_SWEEPS, BE_PGS_ROWS
         BE_FLAT, BE_LINEAR, BE_QUADRATIC
         BE_EQUALITY_DATA
@@ -35,7 +36,7 @@ cdef extern from "engines/physics/physics.h" nogil:
 
 cdef extern from "engines/mujoco/mujoco.h" nogil:
     enum:
-        MJ_STATES, MJ_PLACES, MJ_STAGES, MJ_CALLBACKS, MJ_BODY_MASS, MJ_ARRAYS, MJ_KEPT, MJ_UNSTABLE, MJ_FLAGS
+        MJ_STATES, MJ_STAGES, MJ_CALLBACKS, MJ_BODY_MASS, MJ_ARRAYS, MJ_KEPT, MJ_UNSTABLE, MJ_FLAGS
         MJ_BODIES, MJ_ALONE_CAUSES
     const char *const *be_mujoco_alone_texts
     const char *const *be_mujoco_array_names
@@ -43,7 +44,6 @@ cdef extern from "engines/mujoco/mujoco.h" nogil:
     const char *const *be_mujoco_unstable_names
     const char *const *be_mujoco_body_names
     const char *const *be_mujoco_flag_names
-    const char *const *be_mujoco_place_names
     const char *const *be_mujoco_state_names
     const char *const *be_mujoco_stage_names
     const char *const *be_mujoco_callback_names
@@ -57,8 +57,8 @@ cdef extern from "engines/mujoco/mujoco.h" nogil:
         int ready
         int64_t together
         int64_t *alone
+        int64_t called
         int64_t *left
-        int64_t *asked
     ctypedef struct be_mujoco_slot:
         void *data
         int32_t *warnings
@@ -76,8 +76,9 @@ cdef extern from "engines/mujoco/mujoco.h" nogil:
         const void *without_contacts
         void **stage
         be_physics_functions functions
+        void *collisions
+        int64_t num_geom_types
         int64_t *state_at
-        int64_t *place
         int64_t fixed_at, num_fixed
         const double *fixed
         const int64_t *array_of
@@ -133,7 +134,6 @@ cdef tuple _names(const char *const *names, int count):
 MUJOCO_FIELDS = tuple([name for i, name in enumerate(_names(be_mujoco_array_names, MJ_ARRAYS)) if i != MJ_BODY_MASS])
 MUJOCO_KEPT = _names(be_mujoco_kept_names, MJ_KEPT)
 MUJOCO_STATES = _names(be_mujoco_state_names, MJ_STATES)
-MUJOCO_PLACES = _names(be_mujoco_place_names, MJ_PLACES)
 MUJOCO_STAGES = _names(be_mujoco_stage_names, MJ_STAGES)
 MUJOCO_CALLBACKS = _names(be_mujoco_callback_names, MJ_CALLBACKS)
 MUJOCO_ALONE = _names(be_mujoco_alone_texts, MJ_ALONE_CAUSES)
@@ -146,8 +146,9 @@ PHYSICS_FLOATS = _names(be_physics_float_names, BE_PHYSICS_NUM_FLOATS)
 PHYSICS_ARRAYS = _names(be_physics_array_names, BE_PHYSICS_NUM_ARRAYS)
 PHYSICS_SENSORS = _names(be_physics_sensor_names, BE_PHYSICS_NUM_SENSORS)
 PHYSICS_LEFT = _names(be_physics_left_texts, BE_LEFT_CAUSES)
-PHYSICS_FUNCTIONS = ("mju_rayGeom",)
+PHYSICS_FUNCTIONS = ("mju_rayGeom", "mjCOLLISIONFUNC")
 PHYSICS_EQUALITY_DATA = <int>BE_EQUALITY_DATA
+PHYSICS_MOST_CONTACTS = <int>BE_MOST_CONTACTS
 PHYSICS_LEFT_PAIRS = <int>BE_LEFT_PAIRS
 PHYSICS_MOST_SWEEPS, PHYSICS_PGS_ROWS = <int>BE_MAX_SWEEPS, <int>BE_PGS_ROWS
 
@@ -156,7 +157,7 @@ class PhysicsSenses(enum.IntFlag):
     """What sensors need besides the results of a step."""
 
     SUBTREES, FORCES, CONTACTS, CALLER = BE_SENSES_SUBTREES, BE_SENSES_FORCES, BE_SENSES_CONTACTS, BE_SENSES_CALLER
-    PAIRS, ACCELERATIONS, OTHERS = BE_SENSES_PAIRS, BE_SENSES_ACCELERATIONS, BE_SENSES_OTHERS
+    ACCELERATIONS, OTHERS = BE_SENSES_ACCELERATIONS, BE_SENSES_OTHERS
 
 
 class PhysicsShape(enum.IntEnum):
@@ -175,6 +176,12 @@ class PhysicsSolver(enum.IntEnum):
     """be_physics_solves."""
 
     NOTHING, NEWTON, PGS = BE_SOLVES_NOTHING, BE_SOLVES_NEWTON, BE_SOLVES_PGS
+
+
+class PhysicsOwn(enum.IntEnum):
+    """Who finds contacts of a pair of geoms: see be_physics_model.pair_own."""
+
+    NOT, LOOKED, CALLED = BE_OWN_NOT, BE_OWN_LOOKED, BE_OWN_CALLED
 
 
 class PhysicsPair(enum.IntEnum):
@@ -381,7 +388,7 @@ cdef class MujocoSource(Engine):
         return floats
 
     def step_together(self, str isa, sizes, list ints, starts, floats, cnp.ndarray ahead, dict functions, state_at,
-                      fixed_at, fixed, places, array_of, without_contacts, list slots):
+                      fixed_at, fixed, geom_types, array_of, without_contacts, list slots):
         """From now on lanes are stepped together where possible. To be called at most once, before any lane is stepped.
 
         Args:
@@ -391,7 +398,7 @@ cdef class MujocoSource(Engine):
             functions: {name: address} of MUJOCO_STAGES and PHYSICS_FUNCTIONS.
             state_at: where MUJOCO_STATES begin in a state; fixed_at: where that begins which users may change, but not
                 in groups; fixed: what it must be, float64.
-            places: those of MUJOCO_PLACES, or an empty list if the model never `asks`.
+            geom_types: how many types of geoms MuJoCo knows.
             array_of: for each of `fields`, its index in PHYSICS_ARRAYS, or -1.
             without_contacts: an mjModel. slots: as before.
         """
@@ -413,8 +420,8 @@ cdef class MujocoSource(Engine):
         together.functions.mju_rayGeom = _address(functions["mju_rayGeom"])
         for i in range(MJ_STATES):
             together.state_at[i] = state_at[i]
-        for i in range(len(places)):
-            together.place[i] = places[i]
+        together.collisions = _address(functions["mjCOLLISIONFUNC"])
+        together.num_geom_types = geom_types
         together.fixed_at, together.num_fixed = fixed_at, len(fixed)
         together.fixed = <const double *>self.keep(fixed)
         together.array_of = <const int64_t *>self.keep(np.insert(np.asarray(array_of, np.int64), <int>MJ_BODY_MASS, -1))
@@ -481,11 +488,11 @@ cdef class MujocoSource(Engine):
 
     def counts(self, Py_ssize_t lane):
         """What was done for a lane so far: steps in groups; steps by mj_step, by the causes of MUJOCO_ALONE; and
-        evaluations in groups in which MuJoCo solved its constraints, and in which it made their rows, by the causes of
-        PHYSICS_LEFT."""
+        evaluations in groups in which MuJoCo solved its constraints, by the causes of PHYSICS_LEFT, and in which MuJoCo's
+        functions looked for its contacts."""
         cdef be_mujoco_lane *chosen = &self.source.lanes[lane]
         return (chosen.together, [chosen.alone[i] for i in range(MJ_ALONE_CAUSES)],
-                [chosen.left[i] for i in range(BE_LEFT_CAUSES)], [chosen.asked[i] for i in range(BE_LEFT_CAUSES)])
+                [chosen.left[i] for i in range(BE_LEFT_CAUSES)], chosen.called)
 
     def take_causes(self, failed):
         return {int(lane): self.raised.pop(lane) for lane in failed.tolist() if lane in self.raised}

@@ -149,9 +149,14 @@ class Both:
         return "", compared, left
 
 
-def counted(both, which):
-    """The sum of the lanes' counts: 2: of evaluations in which MuJoCo solved their constraints; 3: made their rows."""
-    return sum(sum(both.lanes.source.counts(lane)[which]) for lane in range(LANES))
+def solved_by_mujoco(both):
+    """In how many evaluations MuJoCo solved a lane's constraints."""
+    return sum(sum(both.lanes.source.counts(lane)[2]) for lane in range(LANES))
+
+
+def found_by_mujoco(both):
+    """In how many evaluations MuJoCo's functions looked for a lane's contacts."""
+    return sum(both.lanes.source.counts(lane)[3] for lane in range(LANES))
 
 
 def compare(model, rng, calls, names=_core.PHYSICS_ARRAYS, pushed=False):

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from batchenv import _core
-from batchenv._core import PHYSICS_MOST_SWEEPS, PhysicsLimit, PhysicsPair, PhysicsShape, PhysicsSolver
-from batchenv.envs.mujoco import arena, pruning
+from batchenv._core import PHYSICS_MOST_SWEEPS, PhysicsLimit, PhysicsOwn, PhysicsPair, PhysicsShape, PhysicsSolver
+from batchenv.envs.mujoco import pruning
 from batchenv.envs.mujoco.features import disabled
 
 MINVAL = 1e-15  # mjMINVAL
@@ -50,12 +50,6 @@ def limits(mujoco: Any, model: Any) -> dict[str, NDArray[Any]]:
 def _equal(mujoco: Any, model: Any) -> bool:
     """Whether the model has active equalities."""
     return bool(model.eq_active0.any()) and not disabled(mujoco, model, "CONSTRAINT", "EQUALITY")
-
-
-def holds(mujoco: Any, model: Any) -> bool:
-    """Whether some active equality holds bodies, on which it has forces, and not only joints or tendons."""
-    kinds = [int(mujoco.mjtEq.mjEQ_JOINT), int(mujoco.mjtEq.mjEQ_TENDON)]
-    return _equal(mujoco, model) and not np.isin(model.eq_type[model.eq_active0 != 0], kinds).all()
 
 
 def _equality_rows(mujoco: Any, model: Any) -> list[int]:
@@ -109,11 +103,6 @@ class Equalities:
             "eq_data": model.eq_data[active, : _core.PHYSICS_EQUALITY_DATA],
             "eq_start": start,
         }
-
-
-def asks(mujoco: Any, model: Any) -> bool:
-    """Whether MuJoCo can be asked for rows, which csrc/engines/physics then solves."""
-    return bool(arena.places(mujoco))
 
 
 def _frictions(mujoco: Any, model: Any) -> NDArray[np.intp]:
@@ -173,7 +162,7 @@ def solver(mujoco: Any, model: Any, equalities: Equalities) -> PhysicsSolver:
         and not disabled(mujoco, model, "REFSAFE", "WARMSTART", "MIDPHASE")
         and FrictionLoss(mujoco, model).solvable
     )
-    if not known or not (equalities.own or asks(mujoco, model)):
+    if not (known and equalities.own):
         return PhysicsSolver.NOTHING
     if int(option.solver) == int(mujoco.mjtSolver.mjSOL_NEWTON):
         return PhysicsSolver.NEWTON
@@ -215,7 +204,7 @@ class Contacts:
     """Contacts of the pairs of geoms `found`, whose first geom has the lower type, and whose <pair>s are `numbers`.
 
     Attributes (a row per pair):
-        own: int32, whether csrc/engines/physics finds and solves them: 0 or 1.
+        own: int32, who finds them: PhysicsOwn.
         dim, rows (of each contact), shape: int32. margin, begin, friction (five numbers), curve: float64.
         tests: what decides about `own`, of what fields of a model may change: {names of these: bool}.
     """
@@ -232,9 +221,8 @@ class Contacts:
         first, second = found.T.astype(int)
         weld = model.body_weldid[model.geom_bodyid]
         ground = weld[first] == 0
-        tree1, tree2 = (model.body_treeid[model.geom_bodyid[geoms]] for geoms in (first, second))
-        one_tree = (tree1 == tree2) | (tree1 < 0) | (tree2 < 0)
-        moves = (tree1 >= 0) | (tree2 >= 0)  # a <pair> may be of two bodies that do not
+        # A <pair> may be of two bodies that do not move.
+        moves = (model.body_treeid[model.geom_bodyid[found]] >= 0).any(1)
         sphere = model.geom_type[second] == int(mujoco.mjtGeom.mjGEOM_SPHERE)
         kind = PhysicsPair
         with_plane = [kind.PLANE_CAPSULE, kind.PLANE_CYLINDER, kind.PLANE_BOX, kind.PLANE_ELLIPSOID]
@@ -263,21 +251,22 @@ class Contacts:
         self.curve, self.shape = curves(model, solref, solimp)
         capsules = kinds == kind.CAPSULES
         free = np.isin(kinds, [kind.CAPSULES, kind.SPHERE_BOX, kind.CAPSULE_BOX])
-        known = np.ones(len(found), bool)
-        if elliptic:  # friction that is damped in its own way
-            known[own] = (model.pair_solreffriction[numbers[own]] == 0).all(1)
-        known &= (
-            np.where(free, one_tree, ground & on_plane)
-            & (~capsules | since_3_17(mujoco))  # before, MuJoCo looked for contacts of capsules in another way
-            & moves
-            & (weld[first] != weld[second])
+        known = (
+            moves & (weld[first] != weld[second]) & ~(model.geom_type[found] == int(mujoco.mjtGeom.mjGEOM_SDF)).any(1)
         )
+        if elliptic:  # friction that is damped in its own way
+            known[own] &= (model.pair_solreffriction[numbers[own]] == 0).all(1)
+        # Before 3.17, MuJoCo looked for contacts of capsules in another way.
+        looked = (free | (ground & on_plane)) & (~capsules | since_3_17(mujoco))
         self.tests = {
             "geom_gap": gap >= 0,
             "geom_solref or geom_solimp": self.shape >= 0,
             **pruning.tests(mujoco, model, found, own, compiled),
         }
-        self.own = np.logical_and.reduce([known, *self.tests.values()]).astype(np.int32)
+        known = np.logical_and.reduce([known, *self.tests.values()])
+        self.own = np.where(known, np.where(looked, PhysicsOwn.LOOKED, PhysicsOwn.CALLED), PhysicsOwn.NOT).astype(
+            np.int32
+        )
 
     @staticmethod
     def _mixed(model: Any, first: NDArray[Any], second: NDArray[Any], priority: NDArray[Any]) -> tuple[Any, Any]:

@@ -18,8 +18,8 @@ from gymnasium import logger
 from numpy.typing import NDArray
 
 from batchenv import _core
-from batchenv._core import PhysicsPair, PhysicsSolver
-from batchenv.envs.mujoco import actuators, arena, constraints, derivatives, inputs, passive, pruning, sensors
+from batchenv._core import PhysicsOwn, PhysicsPair, PhysicsSolver
+from batchenv.envs.mujoco import actuators, constraints, derivatives, inputs, passive, pruning, sensors
 from batchenv.envs.mujoco.features import disabled, pairs, reasons
 
 Lanes = Any  # library.Lanes; that module imports this one
@@ -27,8 +27,9 @@ Lanes = Any  # library.Lanes; that module imports this one
 # Versions whose arithmetic is known. Between these two groups sums of quaternions changed, and RK4 of free joints.
 VERSIONS = (*((3, minor) for minor in range(11, 18)), (4, 0))
 
-# Rows of constraints for which groups have room; of these for contacts that MuJoCo finds; and such contacts of a pair.
-_MOST_ROWS, _MOST_ASKED, _ASKED_CONTACTS = 1000, 400, 8
+# How many rows of constraints groups have room for, how many contacts that MuJoCo's functions find, and rows of these.
+_MOST_ROWS, _MOST_CALLED, _MOST_CALLED_ROWS = 1000, 128, 400
+_CALLED_CONTACTS = 8  # of a pair without a height field
 _CANDIDATES = np.array([_core.PHYSICS_CANDIDATES[kind] for kind in sorted(PhysicsPair)])  # of each PhysicsPair
 
 # ---- the model, as csrc/engines/physics/physics.h has it
@@ -49,6 +50,12 @@ def _pair_kinds(mujoco: Any, model: Any, found: NDArray[np.int32]) -> NDArray[np
     kinds = [kind.PLANE_CAPSULE, kind.PLANE_CYLINDER, kind.PLANE_BOX, kind.PLANE_ELLIPSOID, kind.PLANE_BALL]
     kinds += [kind.CAPSULES, kind.SPHERE_BOX, kind.CAPSULE_BOX]
     return np.select(cases, kinds, PhysicsPair.BALLS).astype(np.int32)
+
+
+def _called_contacts(mujoco: Any, model: Any, found: NDArray[np.int32]) -> NDArray[np.int64]:
+    """About how many contacts MuJoCo's functions find in each pair of geoms at most."""
+    field = (model.geom_type[found] == int(mujoco.mjtGeom.mjGEOM_HFIELD)).any(1)
+    return np.where(field, _core.PHYSICS_MOST_CONTACTS, _CALLED_CONTACTS)
 
 
 def _pair_reach(model: Any, found: NDArray[np.int32], begin: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -123,18 +130,21 @@ class Plan:
         if solver is PhysicsSolver.NOTHING:
             friction = {name: numbers[:0] for name, numbers in friction.items()}
         pair_own = contacts.own * (solver is not PhysicsSolver.NOTHING)
-        candidates = _CANDIDATES[kinds]
+        looked, called = pair_own == PhysicsOwn.LOOKED, pair_own == PhysicsOwn.CALLED
+        candidates = np.where(looked, _CANDIDATES[kinds], np.where(called, _called_contacts(mujoco, model, found), 0))
+        num_called = min(_MOST_CALLED, candidates[called].sum())
         ne = equalities.rows if solver is not PhysicsSolver.NOTHING else 0
         num_rows = ne + len(friction["friction_id"]) + 2 * (model.jnt_limited.sum() + model.tendon_limited.sum())
-        num_rows += ((candidates * contacts.rows)[pair_own > 0]).sum()
-        num_rows += min(_MOST_ASKED, (contacts.rows[pair_own == 0] * _ASKED_CONTACTS).sum())
+        rows = candidates * contacts.rows
+        num_rows += rows[looked].sum() + min(_MOST_CALLED_ROWS, rows[called].sum())
         num_rows = min(_MOST_ROWS, num_rows)
         trees = np.append(np.flatnonzero(np.diff(model.dof_treeid, prepend=-1)), model.nv)
         own = {
             "num_pairs": len(found),
             "num_trees": len(trees) - 1,
             "tree_dofs": trees,
-            "num_candidates": candidates[pair_own > 0].sum(),
+            "num_candidates": candidates[looked].sum() + num_called,
+            "num_called": num_called,
             "num_equalities": len(equalities.numbers["eq_kind"]),
             "ne": ne,
             **equalities.numbers,
@@ -143,8 +153,6 @@ class Plan:
             **friction,
             "version": int(version[0]) * 1000 + int(version[1]),
             "always": int(constraints.always(mujoco, model, solver, equalities)),
-            "asks": int(constraints.asks(mujoco, model)),
-            "holds": int(constraints.holds(mujoco, model)),
             **limits,
             **_tendons(model),
             **actuators.numbers(mujoco, model),
@@ -277,7 +285,7 @@ def together(lanes: Lanes, mujoco: Any, functions: dict[str, int]) -> None:
     states = [at[name][0] for name in _core.MUJOCO_STATES], begin, state[begin:end].copy()
     array_of = [_places.get(name, -1) for name in lanes.fields]
     ahead = np.zeros_like(lanes.records)
-    known = *states, arena.places(mujoco), array_of
+    known = *states, int(mujoco.mjtGeom.mjNGEOMTYPES), array_of
     functions = functions | dict.fromkeys(sensors.idle(mujoco, lanes.model), 0)
     lanes.source.step_together(lanes.isa, *numbers, ahead, functions, *known, without_contacts, lanes.slots)
     lanes.plan = plan

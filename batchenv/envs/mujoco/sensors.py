@@ -72,8 +72,6 @@ def numbers(mujoco: Any, model: Any, pairs: NDArray[np.int32]) -> dict[str, Any]
     touch, contact = (np.flatnonzero(kinds == places[name]) for name in ("TOUCH", "CONTACT"))
     if len(touch) or len(contact):
         senses |= PhysicsSenses.CONTACTS
-    if len(contact):
-        senses |= PhysicsSenses.PAIRS
     if (model.sensor_objtype[contact] == int(mujoco.mjtObj.mjOBJ_SITE)).any():
         senses |= PhysicsSenses.CALLER
     shown = [_shown(mujoco, model, k, pairs) for k in contact]

@@ -1,15 +1,11 @@
-/* Steps of several lanes at once. Where csrc/engines/physics does not know a lane's constraints, MuJoCo's own functions
- * make their rows, or solve them, in an mjData that is lent to the lane. */
+/* Steps of several lanes at once. Where csrc/engines/physics does not know a lane's contacts, or constraints, MuJoCo's
+ * own functions find or solve them, in an mjData that is lent to the lane. */
 #include <string.h>
 
 #include "engines/mujoco/inside.h"
 
 const char *const be_mujoco_state_names[] = {"TIME", "QPOS",         "QVEL",         "ACT",       "WARMSTART",
                                              "CTRL", "QFRC_APPLIED", "XFRC_APPLIED", "MOCAP_POS", "MOCAP_QUAT"};
-const char *const be_mujoco_place_names[] = {
-    "ncon",        "efc_J",         "efc_D",       "efc_R",        "efc_aref",    "efc_type",   "efc_id",
-    "tree_island", "efc_island",    "contact",     "contact size", "contact dim", "contact mu", "contact friction",
-    "contact pos", "contact frame", "contact geom"};
 const char *const be_mujoco_stage_names[] = {"mj_tendon",        "mj_collision",         "mj_makeConstraint",
                                              "mj_island",        "mj_projectConstraint", "mj_referenceConstraint",
                                              "mj_fwdConstraint", "mj_sensorPos",         "mj_sensorAcc",
@@ -82,45 +78,25 @@ static void find(task *t, be_physics_group *group, int lane, int wants) {
     together->stage[MJ_STAGE_COLLISION](wants & BE_WANTS_CONTACTS ? model : together->without_contacts, data);
 }
 
-/* See be_physics_make_rows. */
-static int make_rows(void *context, be_physics_group *group, int lane, int wants, be_physics_rows *rows) {
+/* See be_physics_look_for. */
+static int collide(void *context, int lane, const int32_t *geoms, const double *places, double margin,
+                   be_physics_contact *found) {
     task *t = context;
     const be_mujoco_together *together = &t->source->together;
+    const be_mujoco_slot *slot = t->slot;
     const void *model = t->lanes[lane]->model;
-    char *data = t->slot->data;
     if (be_setjmp(t->guard->jump)) { /* an error of MuJoCo: mj_step will report it */
-        t->source->mj_reset_data(model, data);
-        return 0;
+        t->source->mj_reset_data(model, slot->data);
+        return -1;
     }
-    find(t, group, lane, wants);
-    const int islands = together->model.num_trees > 1;
-    together->stage[MJ_STAGE_MAKE](model, data);
-    if (islands) together->stage[MJ_STAGE_ISLAND](model, data);
-    together->stage[MJ_STAGE_REFERENCE](model, data);
-    const int64_t *place = together->place;
-    const int32_t *counts = (const int32_t *)(data + place[MJ_AT_COUNTS]);
-#define POINTER(at) (*(void *const *)(data + place[at]))
-    *rows = (be_physics_rows){.count = counts[4],
-                              .ne = counts[1],
-                              .nf = counts[2],
-                              .J = POINTER(MJ_AT_J),
-                              .D = POINTER(MJ_AT_D),
-                              .R = POINTER(MJ_AT_R),
-                              .aref = POINTER(MJ_AT_AREF),
-                              .tree_island = POINTER(MJ_AT_TREE_ISLAND),
-                              .island = islands ? POINTER(MJ_AT_ISLAND) : NULL,
-                              .type = POINTER(MJ_AT_TYPE),
-                              .id = POINTER(MJ_AT_ID),
-                              .contact = POINTER(MJ_AT_CONTACT),
-                              .contact_size = place[MJ_CONTACT_SIZE],
-                              .dim_at = place[MJ_CONTACT_DIM],
-                              .mu_at = place[MJ_CONTACT_MU],
-                              .friction_at = place[MJ_CONTACT_FRICTION],
-                              .pos_at = place[MJ_CONTACT_POS],
-                              .frame_at = place[MJ_CONTACT_FRAME],
-                              .geom_at = place[MJ_CONTACT_GEOM]};
-#undef POINTER
-    return 1;
+    begin_lending(t);
+    for (int side = 0; side < 2; side++) {
+        memcpy(slot->mirror[BE_ARRAY_geom_xpos] + 3 * geoms[side], places + 12 * side, 3 * sizeof *places);
+        memcpy(slot->mirror[BE_ARRAY_geom_xmat] + 9 * geoms[side], places + 12 * side + 3, 9 * sizeof *places);
+    }
+    const int32_t *type = together->model.geom_type;
+    const int row = type[geoms[0]] * together->num_geom_types;
+    return together->collisions[row + type[geoms[1]]](model, slot->data, found, geoms[0], geoms[1], margin);
 }
 
 /* See be_physics_constrain. */
@@ -298,7 +274,7 @@ static void step_group(task *t, const float *const *actions) {
                               .pushed = t->pushed,
                               .functions = &source->together.functions,
                               .constrain = constrain,
-                              .make_rows = make_rows,
+                              .collide = collide,
                               .sense = sense,
                               .context = t,
                               .before_last = before_last};
@@ -312,10 +288,8 @@ static void step_group(task *t, const float *const *actions) {
             t->lanes[lane]->rows = job.rows[lane];
             if (job.failed >> lane & 1) continue;
             end_lane(t, lane);
-            for (int k = 0; job.noted && k < BE_LEFT_CAUSES; k++) {
-                t->lanes[lane]->left[k] += job.left[lane][k];
-                t->lanes[lane]->asked[k] += job.asked[lane][k];
-            }
+            t->lanes[lane]->called += job.called[lane];
+            for (int k = 0; job.noted && k < BE_LEFT_CAUSES; k++) t->lanes[lane]->left[k] += job.left[lane][k];
         }
     }
     be_mujoco_leave(source);

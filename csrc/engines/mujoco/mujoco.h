@@ -99,8 +99,9 @@ typedef struct be_mujoco_lane {
     int rows; /* of constraints in its last step: lanes of about as many are stepped together */
     int why;  /* its next step is mj_step's, if it is: MJ_ALONE_... */
     /* What was done since the lane was made: steps of MuJoCo in groups, and by mj_step, by cause; and in how many
-     * evaluations of a group MuJoCo solved the lane's constraints, or made their rows, by cause (BE_LEFT_...). */
-    int64_t together, alone[MJ_ALONE_CAUSES], left[BE_LEFT_CAUSES], asked[BE_LEFT_CAUSES];
+     * evaluations of a group MuJoCo's functions looked for contacts, or MuJoCo solved the lane's constraints, by cause
+     * (BE_LEFT_...). */
+    int64_t together, alone[MJ_ALONE_CAUSES], called, left[BE_LEFT_CAUSES];
 } be_mujoco_lane;
 
 /* An mjData that is lent to lanes. It has cache lines of its own, since one thread uses it at a time. */
@@ -148,29 +149,6 @@ enum {
     MJ_STAGE_POTENTIAL,
     MJ_STAGES
 };
-/* What a stage leaves in an mjData and where, in bytes from its beginning: numbers of rows (ncon, ne, nf, nl and nefc
- * follow each other), and pointers; then the size of a contact, and where in it numbers are. */
-enum {
-    MJ_AT_COUNTS,
-    MJ_AT_J,
-    MJ_AT_D,
-    MJ_AT_R,
-    MJ_AT_AREF,
-    MJ_AT_TYPE,
-    MJ_AT_ID,
-    MJ_AT_TREE_ISLAND,
-    MJ_AT_ISLAND,
-    MJ_AT_CONTACT,
-    MJ_CONTACT_SIZE,
-    MJ_CONTACT_DIM,
-    MJ_CONTACT_MU,
-    MJ_CONTACT_FRICTION,
-    MJ_CONTACT_POS,
-    MJ_CONTACT_FRAME,
-    MJ_CONTACT_GEOM,
-    MJ_PLACES
-};
-extern const char *const be_mujoco_place_names[MJ_PLACES];
 extern const char *const be_mujoco_state_names[MJ_STATES];
 extern const char *const be_mujoco_stage_names[MJ_STAGES];
 typedef struct be_mujoco_together {
@@ -179,8 +157,11 @@ typedef struct be_mujoco_together {
     const void *without_contacts; /* the mjModel with contacts disabled */
     void (*stage[MJ_STAGES])(const void *model, void *data);
     be_physics_functions functions;
+    /* MuJoCo's table of functions that find contacts, a row for each of its num_geom_types types of the first geom. */
+    int (*const *collisions)(const void *model, void *data, be_physics_contact *found, int geom1, int geom2,
+                             double margin);
+    int64_t num_geom_types;
     int64_t state_at[MJ_STATES]; /* where the state's parts are in be_mujoco_lane.state */
-    int64_t place[MJ_PLACES];    /* 0: not known; then the model never `asks` */
     int64_t fixed_at, num_fixed; /* what users may change in a state, but not where it is in a group */
     const double *fixed;         /* what it must be */
     const int64_t *array_of;     /* for each array: its number in BE_PHYSICS_ARRAYS, or -1 */

@@ -28,20 +28,4 @@ BE_INLINE void be_contact_force(be_vd *along, const be_physics_group *g, const i
     }
 }
 
-/* The same of a contact whose rows the caller has made, in one lane. */
-BE_INLINE void be_foreign_force(be_vd *along, const be_physics_group *g, int lane, const be_foreign *contact) {
-    const int dim = contact->dim, cone = *g->m->opt_cone || dim == 1, count = cone ? dim : 2 * (dim - 1);
-    const double *rows = (const double *)&g->efc_force[contact->place] + lane;
-    be_zero(along, 6);
-    for (int i = 0; i < count; i++) {
-        const be_vd row = be_set1(rows[i * BE_VL]);
-        if (cone) {
-            along[i] = row;
-            continue;
-        }
-        along[0] += row;
-        if (i % 2) along[1 + i / 2] = (be_set1(rows[(i - 1) * BE_VL]) - row) * contact->friction[i / 2];
-    }
-}
-
 #endif

@@ -65,14 +65,6 @@ typedef struct be_physics_touching {
     int pair, candidate;
 } be_physics_touching;
 
-/* A contact whose rows the caller has made. */
-typedef struct be_foreign {
-    double pos[3], frame[9], friction[5];
-    int place, dim, geoms[2]; /* place: of its first row */
-} be_foreign;
-enum { BE_MOST_FOREIGN = 64 }; /* of a lane, where forces of contacts are wanted */
-static inline int be_physics_has_foreign(const be_physics_model *m) { return *m->asks && m->num_rows > 0; }
-
 #define BE_PHYSICS_VECTOR(name, count) be_vd *name;
 struct be_physics_group {
     const be_physics_model *m;
@@ -82,21 +74,21 @@ struct be_physics_group {
     be_vd *wide_columns;
     int wide; /* 1: read `columns` */
     be_physics_job *job;
-    be_vl nefc;          /* rows of constraints of each lane */
-    be_vl next;          /* the first place that a next row of each lane may have: lanes with cones leave out some */
-    int num_places;      /* for rows, so far */
-    be_foreign *foreign; /* BE_MOST_FOREIGN of each lane, of which it has num_foreign */
-    int num_foreign[BE_PHYSICS_LANES];
+    be_vl nefc;       /* rows of constraints of each lane */
+    be_vl next;       /* the first place that a next row of each lane may have: lanes with cones leave out some */
+    int num_places;   /* for rows, so far */
     int *row_dim;     /* by place: 1, or how many rows belong to the cone that begins there */
     int num_touching; /* candidates of contacts that some lane has: */
     be_physics_touching *touching;
     unsigned present; /* bits of lanes that are stepped and have not failed */
     unsigned left;    /* bits of lanes whose constraints are left to the caller */
+    unsigned crowded; /* bits of those that have too many contacts with BE_OWN_CALLED */
+    unsigned called;  /* bits of those for which be_physics_job.collide was called */
+    int num_called;   /* candidates of such contacts so far */
     unsigned joined;  /* bits of lanes with rows, made here, that move several trees of joints */
     int forces;       /* 1: cfrc_ext is wanted of this evaluation */
     int senses;       /* BE_SENSES_...: what its sensors need; 0 if they are not read */
     unsigned touched; /* bits of lanes whose contacts were found here, and constraints solved */
-    unsigned noted;   /* bits of lanes whose contacts are in `foreign`, and constraints solved */
     unsigned asked;   /* bits of lanes for which the caller has answered BE_WANTS_SENSORS */
     be_vd time;
     union {
@@ -138,9 +130,10 @@ BE_PHYSICS_STAGES(BE_PHYSICS_DECLARE)
 
 #define BE_SLACK 1e-9 /* is added to distances at which geoms may touch, so that rounding hides no contact */
 
-/* Finds contacts of the pairs that are own (mj_collision): `touching` and, of these candidates, contact_found,
- * contact_here, contact_dist, contact_pos, contact_frame. Returns the lanes that have any of contact_here; those that
- * have any at all get a bit in `touched`. Lanes with contacts that are not found here get a bit in `left`. */
+/* Finds contacts of all pairs but those with BE_OWN_NOT (mj_collision): `touching` and, of these candidates,
+ * contact_found, contact_here, contact_dist, contact_pos, contact_frame. Returns the lanes that have any of
+ * contact_here; those that have any at all get a bit in `touched`. Lanes with contacts that are not found here get a
+ * bit in `left`. */
 #define be_physics_collide BE_ISA_NAME(be_physics_collide)
 unsigned be_physics_collide(be_physics_group *g);
 
@@ -148,12 +141,6 @@ unsigned be_physics_collide(be_physics_group *g);
  * mj_referenceConstraint): J, D, R, aref, nefc. Lanes for which there is no room get a bit in `left`. */
 #define be_physics_make_constraint BE_ISA_NAME(be_physics_make_constraint)
 void be_physics_make_constraint(be_physics_group *g, unsigned lanes);
-
-/* Finds a place for a cone of `dim` rows or, in models without cones, for the next `dim` rows, in some of the lanes
- * `left`, which are taken out of it, and are in *mask. Returns -1 if there is no room: then they get a bit in `left` of
- * the group. */
-#define be_physics_take_place BE_ISA_NAME(be_physics_take_place)
-int be_physics_take_place(be_physics_group *g, unsigned *left, int dim, be_vl *mask);
 
 /* The lanes in which another tree is between those of an island, among the rows that were made here. */
 #define be_physics_islands_apart BE_ISA_NAME(be_physics_islands_apart)
@@ -176,18 +163,16 @@ void be_physics_begin_forces(be_physics_group *g);
 #define be_physics_post_constraint BE_ISA_NAME(be_physics_post_constraint)
 void be_physics_post_constraint(be_physics_group *g, unsigned lanes, unsigned held);
 
-/* The same of lanes whose rows the caller has made. */
-#define be_physics_post_foreign BE_ISA_NAME(be_physics_post_foreign)
-void be_physics_post_foreign(be_physics_group *g, unsigned lanes);
-
 /* Fills in qacc and qfrc_constraint: the accelerations without constraints and, for lanes that have some, what the
  * caller answers. */
 #define be_physics_constrain_lanes BE_ISA_NAME(be_physics_constrain_lanes)
 void be_physics_constrain_lanes(be_physics_group *g);
 
-/* Which lanes may have contacts, as bits: no lane that has one is missing. */
+/* Which lanes may have contacts of pairs with BE_OWN_NOT, as bits, or of one pair: no lane that has one is missing. */
 #define be_physics_near BE_ISA_NAME(be_physics_near)
+#define be_physics_pair_near BE_ISA_NAME(be_physics_pair_near)
 unsigned be_physics_near(be_physics_group *g);
+unsigned be_physics_pair_near(const be_physics_group *g, int pair);
 
 /* Evaluates the accelerations of the present positions and velocities (mj_forward). */
 #define be_physics_forward BE_ISA_NAME(be_physics_forward)

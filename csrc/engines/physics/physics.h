@@ -19,7 +19,8 @@
  *   num_trees      see tree_dofs
  *   num_lone       see lone_bodies
  *   num_pairs      see pair_geoms
- *   num_candidates how many contacts there can be at most between the pairs of pair_own
+ *   num_candidates how many contacts there can be at most between the pairs of pair_own, at a time
+ *   num_called     how many of these, the last ones, may be of pairs with BE_OWN_CALLED
  *   num_equalities how many equalities are active, if all of them are made here
  *   ne, nf         how many rows of equalities, and of friction loss, each lane has: see friction_id
  *   num_moments    how many actuators have a row of `moments`: see actuator_moment
@@ -45,6 +46,7 @@
     X(num_lone)                                                                                                        \
     X(num_pairs)                                                                                                       \
     X(num_candidates)                                                                                                  \
+    X(num_called)                                                                                                      \
     X(num_equalities)                                                                                                  \
     X(ne)                                                                                                              \
     X(nf)                                                                                                              \
@@ -55,8 +57,6 @@
  *   version     major * 1000 + minor: sums have another order from version to version
  *   damps       1: Euler's damping is implicit, and there is some
  *   always      1: each lane has constraints that are not made here at any time
- *   asks        1: the caller may be asked for rows of constraints
- *   holds       1: some equality holds bodies: its forces are in cfrc_ext
  *   gravcomp    1: bodies may have gravity compensation
  *   acts        0: actuators are disabled
  *   acts_plainly   1: all actuators are at slide or hinge joints or fixed tendons without limits of forces, have affine
@@ -87,7 +87,7 @@
  *   tree_dofs   where each tree of joints begins in the degrees of freedom, and their number at the end
  *   pair_geoms  two numbers for each pair of geoms that may ever touch, in the order in which MuJoCo looks at them
  *   pair_kind   be_physics_pair_kind
- *   pair_own    1: contacts of the pair are found here
+ *   pair_own    who finds contacts of the pair: BE_OWN_...
  *   pair_dim    their condim
  *   pair_shape  be_physics_shape of their constraints */
 #define BE_PHYSICS_INTS(X)                                                                                             \
@@ -166,8 +166,6 @@
     X(version)                                                                                                         \
     X(damps)                                                                                                           \
     X(always)                                                                                                          \
-    X(asks)                                                                                                            \
-    X(holds)                                                                                                           \
     X(gravcomp)                                                                                                        \
     X(acts)                                                                                                            \
     X(acts_plainly)                                                                                                    \
@@ -358,7 +356,12 @@ typedef enum be_physics_pair_kind {
     BE_PAIR_PLANE_ELLIPSOID,
 } be_physics_pair_kind;
 
-/* How many contacts there are at most in a pair whose contacts are found here. */
+/* Who finds contacts of a pair: the caller, who then solves all constraints of such a lane; this room, for all lanes of
+ * a group; or MuJoCo's function for two such shapes, lane by lane (be_physics_job.collide). */
+enum { BE_OWN_NOT, BE_OWN_LOOKED, BE_OWN_CALLED };
+enum { BE_MOST_CONTACTS = 50 }; /* mjMAXCONPAIR: of a pair */
+
+/* How many contacts there are at most in a pair with BE_OWN_LOOKED. */
 static inline int be_physics_candidates(int kind) {
     static const int most[] = {
         [BE_PAIR_PLANE_BALL] = 1,      [BE_PAIR_PLANE_CAPSULE] = 2,
@@ -413,7 +416,6 @@ enum {
     BE_SENSES_SUBTREES = 1,       /* subtree_linvel, subtree_angmom */
     BE_SENSES_FORCES = 2,         /* cacc, cfrc_int */
     BE_SENSES_CONTACTS = 4,       /* contacts */
-    BE_SENSES_PAIRS = 8,          /* contacts by the geoms that touch, of which only own pairs are known */
     BE_SENSES_CALLER = 16,        /* the caller's answer in lanes with contacts: see BE_WANTS_SENSORS */
     BE_SENSES_ACCELERATIONS = 32, /* cacc alone */
     BE_SENSES_OTHERS = 64,        /* what the caller computes */
@@ -523,13 +525,13 @@ enum {
     BE_WANTS_SENSORS = 8,  /* sensordata of BE_SENSOR_TOUCH and BE_SENSOR_CONTACT */
 };
 
-/* Why the caller was asked for a lane's constraints, or for their rows. */
+/* Why the caller was asked for a lane's constraints. */
 enum {
     BE_LEFT_ALWAYS,  /* the model has constraints that are not made here, at any time */
     BE_LEFT_SOLVER,  /* it has a solver, or settings, that are not here */
     BE_LEFT_PAIRS,   /* geoms came near each other whose contacts are not found here */
     BE_LEFT_TENDONS, /* a tendon was at its limit */
-    BE_LEFT_ROWS,    /* there were more than num_rows rows */
+    BE_LEFT_ROWS,    /* there were more than num_rows rows, or num_called contacts */
     BE_LEFT_ISLANDS, /* trees of joints move together, and others are between them */
     BE_LEFT_PLACES,  /* a capsule's axis was only a point */
     BE_LEFT_HESSIAN, /* the solver's Hessian was singular */
@@ -546,22 +548,16 @@ typedef struct be_physics_group be_physics_group; /* the arrays of a group: see 
  */
 typedef int be_physics_constrain(void *context, be_physics_group *group, int lane, int wants);
 
-/* Rows of a lane's constraints: ne of equalities and nf of friction loss, and then of limits and contacts. J is count x
- * nv. */
-typedef struct be_physics_rows {
-    int count, ne, nf;
-    const double *J, *D, *R, *aref;
-    /* With several trees of joints: MuJoCo's tree_island and efc_island. */
-    const int32_t *tree_island, *island;
-    /* MuJoCo's efc_type and efc_id and, of each contact, numbers at places in bytes. */
-    const int32_t *type, *id;
-    const char *contact;
-    int64_t contact_size, dim_at, mu_at, friction_at, pos_at, frame_at, geom_at;
-} be_physics_rows;
+/* A contact, as MuJoCo's functions for pairs of shapes leave it (mjPreContact). */
+typedef struct be_physics_contact {
+    double dist, pos[3], normal[3], tangent[3];
+} be_physics_contact;
 
-/* Has the rows of one lane's constraints made; the group solves them. What `rows` points at is read before the next
- * call. Returns 0 if it cannot: then the lane is left out. */
-typedef int be_physics_make_rows(void *context, be_physics_group *group, int lane, int wants, be_physics_rows *rows);
+/* Has contacts of two geoms of a lane found: BE_MOST_CONTACTS at most. places: position (3) and orientation (9) of the
+ * first geom, then of the second one. margin: how far apart their surfaces may be. Returns how many there are, or -1 if
+ * it cannot: then the lane is left out. */
+typedef int be_physics_look_for(void *context, int lane, const int32_t *geoms, const double *places, double margin,
+                                be_physics_contact *found);
 /* Has the sensors of one lane computed that depend on positions and velocities only. Returns its sensordata, of which
  * those of sensor_kind -2 are read before the next call, or NULL if it cannot: then the lane is left out. */
 typedef const double *be_physics_sense(void *context, be_physics_group *group, int lane);
@@ -588,7 +584,7 @@ typedef struct be_physics_job {
     int pushed;                    /* 1: qfrc_applied and xfrc_applied are given */
     const be_physics_functions *functions;
     be_physics_constrain *constrain;
-    be_physics_make_rows *make_rows; /* for models that `asks` */
+    be_physics_look_for *collide; /* for pairs with BE_OWN_CALLED */
     be_physics_sense *sense;
     void *context;
     /* Called before the last of the steps, for what callers keep of that moment. */
@@ -596,11 +592,11 @@ typedef struct be_physics_job {
     /* Set: lanes that must be stepped by mj_step, from where they were, because they have bad numbers (of which MuJoCo
      * would warn), or because of `constrain`. */
     unsigned failed;
-    /* Set: how many rows of constraints each lane had, in all evaluations together; and in how many evaluations the
-     * caller solved its constraints, and made its rows, by cause. */
-    int rows[BE_PHYSICS_LANES];
-    int left[BE_PHYSICS_LANES][BE_LEFT_CAUSES], asked[BE_PHYSICS_LANES][BE_LEFT_CAUSES];
-    int noted; /* whether there was any such evaluation */
+    /* Set: how many rows of constraints each lane had, in all evaluations together; in how many evaluations `collide`
+     * was called; and in how many the caller solved its constraints, by cause. */
+    int rows[BE_PHYSICS_LANES], called[BE_PHYSICS_LANES];
+    int left[BE_PHYSICS_LANES][BE_LEFT_CAUSES];
+    int noted; /* whether there was any evaluation of the latter kind */
 } be_physics_job;
 
 /* In which order PGS visits `count` rows in its sweep `sweep` (from 0): BE_PGS_ROWS rows and BE_MAX_SWEEPS at most. */

@@ -5,6 +5,7 @@ import pytest
 
 import batchenv
 from batchenv import _core
+from batchenv._core import PhysicsOwn
 from helpers.mujoco import mujoco
 from helpers.together import LEG, TOP, Both, always_alone, assert_like_mj_step, how, xml
 
@@ -131,7 +132,7 @@ def test_torsion_rolling_and_gaps(geom, gap, condim, monkeypatch):
 
 
 BOLT = 'vertex="-.2 -.02 -.02 .2 -.02 -.02 .2 .02 -.02 -.2 .02 .02 .2 .02 .02 0 0 .03"'
-NEAR = {  # geoms whose contacts only MuJoCo finds, of which one merely comes near to what the other touches
+NEAR = {  # geoms whose contacts MuJoCo's functions find, of which one merely comes near to what the other touches
     "boxes beside each other": (BOX, 'type="box" size=".1 .07 .12" pos=".21 0 0"', "0 0 .118"),
     "edges that cross": (
         'type="box" size=".3 .05 .05" euler="45 0 0"',
@@ -161,11 +162,12 @@ def test_geoms_that_merely_come_near(scene, isa, monkeypatch):
     body = f'<body pos="{place}">{slides}<geom {geom}/></body><geom {other}/>{ARM}'
     text = xml(body).replace("<worldbody>", f'<asset><mesh name="bolt" {BOLT}/></asset><worldbody>')
     env = in_groups(monkeypatch, text)
-    assert not env._backend.translator.lanes.plan.contacts.own.all()
+    assert PhysicsOwn.CALLED in env._backend.translator.lanes.plan.contacts.own
+    assert "looked for contacts" not in how(env)[0]
 
 
 def test_geoms_that_came_near_because_they_grew(monkeypatch):
-    """MuJoCo's own box around a geom does not grow with the geom, but contacts within its sphere are found."""
+    """MuJoCo's own box around a geom does not grow with the geom: such lanes are not stepped with the others."""
     slides = '<joint type="slide" axis="1 0 0"/><joint type="slide" axis="0 0 1"/>'
     other = 'contype="2" conaffinity="2"'  # the plane is not touched
     body = f'<body pos="0 0 .13">{slides}<geom type="ellipsoid" size=".3 .05 .05" {other}/></body>'
@@ -183,7 +185,8 @@ def test_geoms_that_came_near_because_they_grew(monkeypatch):
 
     assert_like_mj_step(monkeypatch, make, 40, change=grow)
     for lane, told in enumerate(how(made[0])):
-        assert told.startswith("together") and ("(ellipsoid and cylinder)" in told) == (lane % 2 == 0)
+        assert told.startswith("together") == (lane % 2 == 1)
+        assert ("geom_size" in told) == (lane % 2 == 0)
 
 
 STAIRS = "".join(f'<geom type="box" size=".1 .5 .03" pos="{0.2 * k} 0 {0.06 * k}"/>' for k in range(-1, 3))
@@ -232,7 +235,7 @@ def test_boxes_and_capsules_of_other_sizes(monkeypatch):
 
 
 def test_limbs_of_capsules_and_boxes(monkeypatch):
-    """Of one tree of joints; and those of two trees, which are MuJoCo's."""
+    """Of one tree of joints, and of two trees."""
     limbs = (
         '<body pos="0 0 .5"><freejoint/><geom type="box" size=".1 .1 .05"/><body pos=".1 0 .2"><joint axis="0 1 0"/>'
         '<geom size=".01" mass=".1"/><body pos=".1 0 0"><joint axis="0 1 0" damping=".01"/>'

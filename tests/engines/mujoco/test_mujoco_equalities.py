@@ -6,7 +6,7 @@ import pytest
 import batchenv
 from batchenv import _core
 from helpers.mujoco import mujoco
-from helpers.together import LANES, TOP, Both, always_alone, assert_like_mj_step, counted, how, xml
+from helpers.together import LANES, TOP, Both, always_alone, assert_like_mj_step, how, solved_by_mujoco, xml
 
 pytestmark = pytest.mark.skipif(always_alone(), reason="this MuJoCo or CPU always takes mj_step")
 ISAS = pytest.mark.parametrize("isa", _core.supported_isas())
@@ -49,11 +49,6 @@ def model_of(kind, options=""):
     return xml(ARM, more, f"<actuator>{MOTORS}</actuator>", top)
 
 
-def asked(both):
-    """In how many evaluations MuJoCo made or solved a lane's rows."""
-    return counted(both, 2) + counted(both, 3)
-
-
 @ISAS
 @pytest.mark.parametrize("integrator", ["Euler", "RK4", "implicitfast"])
 @pytest.mark.parametrize("kind", KINDS)
@@ -64,7 +59,7 @@ def test_rows_of_equalities(kind, integrator, isa, monkeypatch):
     for seed in range(4):
         differs, compared, _ = both.compare(np.random.default_rng(seed), (1, 2, 40, 1, 60))
         assert not differs and compared > 3 * LANES, seed
-    assert asked(both) == 0
+    assert solved_by_mujoco(both) == 0
 
 
 ACROSS = {
@@ -86,7 +81,7 @@ def test_equalities_of_several_trees(kind, cone, isa, monkeypatch):
     for seed in range(4):
         differs, compared, _ = both.compare(np.random.default_rng(seed), (1, 2, 40, 1, 60))
         assert not differs and compared > 3 * LANES, seed
-    assert (asked(both) > 0) == (kind in ("others between", "joints of others"))
+    assert (solved_by_mujoco(both) > 0) == (kind in ("others between", "joints of others"))
 
 
 @pytest.mark.parametrize("solver", ["Newton", "PGS"])
@@ -102,7 +97,7 @@ def test_an_equality_that_has_no_rows_at_the_start(solver):
     assert both.lanes.plan.sizes[_core.PHYSICS_SIZES.index("ne")] == 0
     differs, compared, _ = both.compare(np.random.default_rng(0), (1, 2, 40, 1))
     assert not differs and compared > 2 * LANES
-    assert asked(both) > 0
+    assert solved_by_mujoco(both) > 0
 
 
 @pytest.mark.parametrize("kind", ["joint", "weld", "weld of sites", "tendon"])

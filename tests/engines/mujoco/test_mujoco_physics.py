@@ -282,7 +282,7 @@ BOX = '<body pos="0.1 0 .3"><freejoint/><geom type="box" size=".1 .1 .1"/></body
     "body,told",
     [
         (BODY, ""),
-        (BODY + BOX, "contacts only MuJoCo finds (sphere and box)"),
+        (BODY + BOX + BOX.replace("0.1 0", ".2 0"), "% (box and box)"),
         (BODY.replace('name="b"', 'name="b" frictionloss="1"'), ""),
     ],
 )
@@ -293,7 +293,7 @@ def test_what_is_said_of_steps(body, told):
     rows(env, 30)
     for text in how(env):
         assert text.startswith(f"together with others ({_core.chosen_isa()}): 100% of 30 steps of MuJoCo")
-        assert told in text and ("; MuJoCo made the rows of constraints of " in text) == bool(told)
+        assert told in text and ("; MuJoCo's functions looked for contacts in " in text) == bool(told)
 
 
 def test_what_is_said_of_steps_by_mj_step():

@@ -16,6 +16,7 @@ BE_PHYSICS_DECLARE_LOOK(plane_ellipsoid)
 BE_PHYSICS_DECLARE_LOOK(capsules)
 BE_PHYSICS_DECLARE_LOOK(sphere_box)
 BE_PHYSICS_DECLARE_LOOK(capsule_box)
+BE_PHYSICS_DECLARE_LOOK(called) /* of a pair with BE_OWN_CALLED; adds to g->num_called how many there are */
 
 /* Such a function is written once with `wide`, as stages are: see BE_PHYSICS_STAGE. */
 #define BE_PHYSICS_LOOK(name)                                                                                          \

@@ -62,112 +62,8 @@ static void leave(be_physics_group *g, unsigned left, unsigned limits, unsigned 
     }
 }
 
-static const void *contact_of(const be_physics_rows *rows, int k, int64_t at) {
-    return rows->contact + rows->id[k] * rows->contact_size + at;
-}
-
-/* How many of the caller's rows belong together from row k on. */
-static int dim_of(const be_physics_model *m, const be_physics_rows *rows, int k) {
-    if (!*m->opt_cone || rows->type[k] != BE_ROW_OF_CONE) return 1;
-    return *(const int32_t *)contact_of(rows, k, rows->dim_at);
-}
-
-static int first_tree(const be_physics_model *m, const be_physics_rows *rows, int island) {
-    int tree = 0;
-    while (tree < m->num_trees && rows->tree_island[tree] != island) tree++;
-    return tree;
-}
-
-/* Notes which trees of a lane are one island. Returns 0 if another tree is between those of an island. */
-static int put_islands(be_physics_group *g, int lane, const be_physics_rows *rows) {
-    for (int tree = 0; rows->count && rows->island && tree < g->m->num_trees; tree++) {
-        const int island = rows->tree_island[tree], first = island < 0 ? tree : first_tree(g->m, rows, island);
-        if (first < tree && rows->tree_island[tree - 1] != island) return 0;
-        ((double *)&g->tree_first[tree])[lane] = first;
-    }
-    return 1;
-}
-
-/* Copies row k of the caller's to place `place` of a lane. */
-static void put_row(be_physics_group *g, int lane, int place, const be_physics_rows *rows, int k) {
-    const int64_t nv = g->m->nv;
-    double *to = (double *)(g->J + place * nv) + lane;
-    for (int64_t i = 0; i < nv; i++) to[i * BE_VL] = rows->J[k * nv + i];
-    ((double *)&g->D[place])[lane] = rows->D[k];
-    ((double *)&g->R[place])[lane] = rows->R[k];
-    ((double *)&g->aref[place])[lane] = rows->aref[k];
-    ((double *)&g->row_tree[place])[lane] = rows->island ? first_tree(g->m, rows, rows->island[k]) : 0;
-    ((be_vl *)g->row_here)[place] |= be_lanes_of(1u << lane);
-}
-
-static void put_friction(be_physics_group *g, int lane, int place, const be_physics_rows *rows, int k, int dim) {
-    const double *friction = contact_of(rows, k, rows->friction_at);
-    for (int j = 0; j < dim; j++) {
-        double *to = (double *)&g->cone_friction[place + j] + lane;
-        *to = j ? friction[j - 1] : *(const double *)contact_of(rows, k, rows->mu_at);
-    }
-}
-
-/* Notes a contact whose force is wanted, at its first row k; others have their places after it. Returns 0 if there is
- * no room for it. */
-static int put_contact(be_physics_group *g, int lane, int place, const be_physics_rows *rows, int k) {
-    if (k && rows->type[k - 1] >= BE_ROW_OF_CONTACT && rows->id[k - 1] == rows->id[k]) return 1;
-    if (g->num_foreign[lane] == BE_MOST_FOREIGN) return 0;
-    be_foreign *to = &g->foreign[lane * BE_MOST_FOREIGN + g->num_foreign[lane]++];
-    memcpy(to->pos, contact_of(rows, k, rows->pos_at), sizeof to->pos);
-    memcpy(to->frame, contact_of(rows, k, rows->frame_at), sizeof to->frame);
-    memcpy(to->friction, contact_of(rows, k, rows->friction_at), sizeof to->friction);
-    memcpy(to->geoms, contact_of(rows, k, rows->geom_at), sizeof to->geoms);
-    to->place = place;
-    to->dim = *(const int32_t *)contact_of(rows, k, rows->dim_at);
-    return 1;
-}
-
-/* Copies rows that the caller has made to a lane. Returns 0 if they do not fit. */
-static int take_rows(be_physics_group *g, int lane, const be_physics_rows *rows) {
-    const be_physics_model *m = g->m;
-    if (rows->count > m->num_rows || rows->ne != m->ne || rows->nf != m->nf) return 0;
-    if (!put_islands(g, lane, rows)) return 0;
-    for (int k = 0; k < rows->count; k++) {
-        if (!(__builtin_fabs(rows->aref[k]) < HUGE_VAL)) return 0;
-    }
-    const int noted = g->forces || g->senses & BE_SENSES_CONTACTS;
-    g->num_foreign[lane] = 0;
-    for (int k = 0; k < m->ne; k++) put_row(g, lane, k, rows, k);
-    for (int k = (int)(m->ne + m->nf); k < rows->count;) { /* those of friction loss are there */
-        const int dim = dim_of(m, rows, k);
-        unsigned left = 1u << lane;
-        be_vl mask;
-        const int place = be_physics_take_place(g, &left, dim, &mask);
-        if (place < 0) return 0;
-        for (int j = 0; j < dim; j++) put_row(g, lane, place + j, rows, k + j);
-        if (dim > 1) put_friction(g, lane, place, rows, k, dim);
-        if (noted && rows->type[k] >= BE_ROW_OF_CONTACT && !put_contact(g, lane, place, rows, k)) return 0;
-        k += dim;
-    }
-    g->nefc[lane] = rows->count;
-    g->job->rows[lane] += rows->count - (int)(m->ne + m->nf);
-    return 1;
-}
-
-/* Has the caller make the rows of some lanes, which stay in g->left where that is not possible. */
-static void ask(be_physics_group *g, unsigned lanes, unsigned limits) {
-    for (lanes &= g->present; lanes; lanes &= lanes - 1) {
-        const int lane = __builtin_ctz(lanes);
-        be_physics_rows rows;
-        if (!g->job->make_rows(g->job->context, g, lane, wants_of(limits, lanes, lane), &rows)) {
-            g->present &= ~(1u << lane);
-        } else if (take_rows(g, lane, &rows)) {
-            g->left &= ~(1u << lane);
-        }
-    }
-}
-
-/* Solves the constraints of some lanes, of which `touching` have contacts, and of others, whose rows the caller has
- * made.
- */
-static void solve(be_physics_group *g, unsigned own, unsigned asked, unsigned touching) {
-    const unsigned lanes = own | asked;
+/* Solves the constraints of some lanes, of which `touching` have contacts. */
+static void solve(be_physics_group *g, unsigned lanes, unsigned touching) {
     const unsigned ready = g->present & ~g->left;
     if (be_physics_has_pgs(g->m)) {
         be_physics_pgs(g, lanes & ready);
@@ -175,21 +71,30 @@ static void solve(be_physics_group *g, unsigned own, unsigned asked, unsigned to
         be_physics_newton(g, lanes & ready);
         note(g, g->job->left, g->left & ready, BE_LEFT_HESSIAN);
     }
-    g->noted = asked & ready & ~g->left;
     if (g->forces) {
-        const unsigned solved = own & ready & ~g->left;
+        const unsigned solved = lanes & ready & ~g->left;
         be_physics_post_constraint(g, solved & touching, solved);
-        be_physics_post_foreign(g, g->noted);
     }
+}
+
+/* Finds the contacts of the lanes, and returns those that have some which push. Lanes for which the caller has to do
+ * that get a bit in `left`. */
+static unsigned find(be_physics_group *g) {
+    const unsigned known = g->left;
+    if (!g->m->num_candidates) return 0;
+    g->called = 0;
+    const unsigned touching = be_physics_collide(g) & g->present;
+    for (unsigned left = g->called; left; left &= left - 1) g->job->called[__builtin_ctz(left)]++;
+    note(g, g->job->left, g->crowded & ~known, BE_LEFT_ROWS);
+    note(g, g->job->left, g->left & ~known & ~g->crowded, BE_LEFT_PLACES);
+    return touching;
 }
 
 void be_physics_constrain_lanes(be_physics_group *g) {
     const be_physics_model *m = g->m;
     be_copy(g->qacc, g->qacc_smooth, m->nv);
     be_zero(g->qfrc_constraint, m->nv);
-    /* What is wanted of contacts and equalities, and their rows alone do not tell. */
-    const int more = (g->forces && *m->holds) || g->senses & (BE_SENSES_PAIRS | BE_SENSES_CALLER);
-    g->touched = g->noted = 0;
+    g->touched = 0;
     if (g->forces) be_physics_begin_forces(g);
     unsigned limits = be_mask_bits(g->wide ? limited(g, 1) : limited(g, 0)) & g->present;
     if (m->ntendon) limits |= taut_lanes(g, BE_LIMIT_OWN);
@@ -201,29 +106,24 @@ void be_physics_constrain_lanes(be_physics_group *g) {
         leave(g, limits | foreign, limits, foreign);
         return;
     }
-    const unsigned known = g->left = foreign | at_limit;
-    const unsigned touching = m->num_candidates ? be_physics_collide(g) & g->present : 0;
-    const unsigned misplaced = g->left & ~known, asked = *m->asks && !more ? g->left : 0;
-    g->touched &= ~asked;
-    int (*counts)[BE_LEFT_CAUSES] = asked ? g->job->asked : g->job->left;
-    note(g, counts, foreign, *m->always ? BE_LEFT_ALWAYS : BE_LEFT_PAIRS);
-    note(g, counts, at_limit & ~foreign, BE_LEFT_TENDONS);
-    note(g, counts, misplaced, BE_LEFT_PLACES);
+    g->left = foreign | at_limit;
+    note(g, g->job->left, foreign, *m->always ? BE_LEFT_ALWAYS : BE_LEFT_PAIRS);
+    note(g, g->job->left, at_limit & ~foreign, BE_LEFT_TENDONS);
+    const unsigned touching = find(g);
     if (g->senses & BE_SENSES_CALLER) {
         note(g, g->job->left, g->touched & ~g->left, BE_LEFT_SENSORS);
         g->left |= g->touched;
     }
     const unsigned own = (m->num_equalities + m->ne + m->nf ? g->present : limits | touching) & ~g->left;
-    if (own | asked) {
+    if (own) {
         be_physics_make_constraint(g, own);
         if (g->joined) {
             const unsigned apart = be_physics_islands_apart(g) & own;
             note(g, g->job->left, apart & ~g->left, BE_LEFT_ISLANDS);
             g->left |= apart;
         }
-        ask(g, asked, limits);
-        note(g, g->job->left, g->left & (own | asked), BE_LEFT_ROWS);
-        solve(g, own, asked, touching);
+        note(g, g->job->left, g->left & own, BE_LEFT_ROWS);
+        solve(g, own, touching);
     }
     leave(g, g->left, limits, g->left);
 }

@@ -9,10 +9,6 @@
 
 static size_t rounded(size_t bytes) { return (bytes + LINE - 1) / LINE * LINE; }
 
-static size_t foreign_bytes(const be_physics_model *m) {
-    return be_physics_has_foreign(m) ? BE_VL * BE_MOST_FOREIGN * sizeof(be_foreign) : 0;
-}
-
 static size_t bytes(const be_physics_model *m) {
     size_t vectors = (size_t)m->num_floats;
 #define ADD(name, count) vectors += (size_t)(count);
@@ -21,7 +17,7 @@ static size_t bytes(const be_physics_model *m) {
 #undef ADD
     return rounded(sizeof(be_physics_group)) + rounded(vectors * sizeof(be_vd)) +
            rounded((size_t)m->num_rows * sizeof(int)) +
-           rounded((size_t)m->num_candidates * sizeof(be_physics_touching)) + foreign_bytes(m);
+           rounded((size_t)m->num_candidates * sizeof(be_physics_touching));
 }
 
 static be_physics_group *make(const be_physics_model *m, void *memory) {
@@ -38,7 +34,6 @@ static be_physics_group *make(const be_physics_model *m, void *memory) {
 #undef PUT
     g->row_dim = (int *)next;
     g->touching = (be_physics_touching *)((char *)g->row_dim + rounded((size_t)m->num_rows * sizeof(int)));
-    g->foreign = (be_foreign *)((char *)g->touching + rounded((size_t)m->num_candidates * sizeof *g->touching));
     for (int k = 0; k < m->nf; k++) { /* of friction loss: these rows are never written over */
         const int id = m->friction_id[k], dof = id < m->nv ? id : m->ten_J_colind[m->ten_J_rowadr[id - m->nv]];
         be_vd *tree = &g->row_tree[m->ne + k];

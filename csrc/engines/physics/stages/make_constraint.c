@@ -1,6 +1,5 @@
-/* mj_makeConstraint, mj_makeImpedance and mj_referenceConstraint, for friction loss, limits of joints and contacts, of
- * which each moves one tree of joints. After the rows of friction loss, lane i's rows are its own: row k of two lanes
- * may be of different constraints. */
+/* mj_makeConstraint, mj_makeImpedance and mj_referenceConstraint, for friction loss, limits of joints and contacts.
+ * After the rows of friction loss, lane i's rows are its own: row k of two lanes may be of different constraints. */
 #include <math.h>
 
 #include "engines/physics/rows.h"
@@ -23,6 +22,9 @@ static be_vl same_place(const be_physics_group *g, unsigned left, int dim, int *
     return be_lanes_of(here);
 }
 
+/* Finds a place for a cone of `dim` rows or, in models without cones, for the next `dim` rows, in some of the lanes
+ * `left`, which are taken out of it, and are in *mask. Returns -1 if there is no room: then they get a bit in g->left.
+ */
 BE_INLINE int take_place(be_physics_group *g, unsigned *left, int dim, be_vl *mask) {
     int k = (int)g->next[__builtin_ctz(*left)];
     if (*g->m->opt_cone) {
@@ -42,10 +44,6 @@ BE_INLINE int take_place(be_physics_group *g, unsigned *left, int dim, be_vl *ma
     if (*g->m->opt_cone) g->nefc += *mask & dim; /* else it is `next`, in the end */
     g->next = (g->next & ~*mask) | (*mask & (k + dim));
     return k;
-}
-
-int be_physics_take_place(be_physics_group *g, unsigned *left, int dim, be_vl *mask) {
-    return take_place(g, left, dim, mask);
 }
 
 /* Writes a row to place k of some lanes. */
@@ -186,20 +184,27 @@ BE_INLINE void move_contact(be_physics_group *g, int i, const be_vd *offset, con
  * move it by 0. */
 BE_INLINE void jacobian(be_physics_group *g, int from, int to, int k, int turns) {
     const be_physics_model *m = g->m;
-    const be_vd *frame = g->contact_frame + 9 * k;
-    const int body = be_last_dof(m, to) < 0 ? from : to;
-    be_vd offset[3];
-    be_sub3(offset, g->contact_pos + 3 * k, g->subtree_com + 3 * m->body_rootid[body]);
+    const be_vd *frame = g->contact_frame + 9 * k, *centre = g->subtree_com + 3 * m->body_rootid[to];
+    const be_vd *centre_from = g->subtree_com + 3 * m->body_rootid[from];
+    be_vd offset[3], offset_from[3];
+    be_sub3(offset, g->contact_pos + 3 * k, centre);
+    be_sub3(offset_from, g->contact_pos + 3 * k, centre_from);
     be_zero(g->contact_jacobian, (3 + turns) * m->nv);
     for (int i = be_last_dof(m, to), j = be_last_dof(m, from); i != j;) {
         if (i > j) {
             move_contact(g, i, offset, frame, 1, turns);
             i = m->dof_parentid[i];
         } else {
-            move_contact(g, j, offset, frame, -1, turns);
+            move_contact(g, j, offset_from, frame, -1, turns);
             j = m->dof_parentid[j];
         }
     }
+}
+
+/* The tree of joints that moves a body, or -1. */
+static int tree_of_body(const be_physics_model *m, int body) {
+    const int dof = be_last_dof(m, body);
+    return dof < 0 ? -1 : be_tree_of(m, dof);
 }
 
 /* mj_instantiateContact, for candidate k of a pair */
@@ -208,7 +213,10 @@ BE_INLINE void contact(be_physics_group *g, const int wide, unsigned here, int p
     const int64_t nv = m->nv;
     const int from = m->geom_bodyid[m->pair_geoms[2 * pair]], to = m->geom_bodyid[m->pair_geoms[2 * pair + 1]];
     const int dim = m->pair_dim[pair];
-    const be_vd tree = be_set1(be_tree_of(m, be_last_dof(m, to) < 0 ? be_last_dof(m, from) : be_last_dof(m, to)));
+    const int tree_from = tree_of_body(m, from), tree_to = tree_of_body(m, to);
+    const be_vd tree = be_set1(tree_to < 0 ? tree_from : tree_to);
+    if (tree_from >= 0 && tree_to >= 0 && tree_from != tree_to)
+        be_physics_join(g, be_lanes_of(here), tree_from, tree_to);
     for (unsigned left = here; left; left &= left - 1) {
         const int lane = __builtin_ctz(left);
         ((double *)&g->contact_row[k])[lane] = place_of(g, lane, *m->opt_cone ? dim : 1);

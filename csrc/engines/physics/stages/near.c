@@ -1,5 +1,5 @@
-/* Which lanes may have contacts that are not found here: those where a pair of geoms is nearer than it can be without
- * one. */
+/* Which lanes may have contacts of pairs that are not looked for in all lanes at once: those where the geoms are nearer
+ * than they can be without one. */
 #include "engines/physics/group.h"
 
 /* Half of a capsule's axis, as a vector; that of a sphere is 0. */
@@ -108,9 +108,13 @@ BE_INLINE be_vl pair_near(const be_physics_group *g, const int wide, int pair) {
 BE_INLINE be_vl near(const be_physics_group *g, const int wide) {
     be_vl found = be_lane_numbers() < 0;
     for (int k = 0; k < g->m->num_pairs; k++) {
-        if (!g->m->pair_own[k]) found |= pair_near(g, wide, k);
+        if (g->m->pair_own[k] == BE_OWN_NOT) found |= pair_near(g, wide, k);
     }
     return found;
 }
 
 unsigned be_physics_near(be_physics_group *g) { return be_mask_bits(g->wide ? near(g, 1) : near(g, 0)); }
+
+unsigned be_physics_pair_near(const be_physics_group *g, int pair) {
+    return be_mask_bits(g->wide ? pair_near(g, 1, pair) : pair_near(g, 0, pair));
+}

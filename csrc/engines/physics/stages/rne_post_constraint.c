@@ -27,10 +27,10 @@ BE_INLINE void post(be_physics_group *g, const int wide, unsigned lanes) {
     const be_physics_model *m = g->m;
     for (int i = 0; i < g->num_touching; i++) {
         const int pair = g->touching[i].pair, k = g->touching[i].candidate;
-        const be_vl here = ((const be_vl *)g->contact_here)[k];
-        if (!(be_mask_bits(here) & lanes)) continue;
+        const be_vl here = ((const be_vl *)g->contact_here)[k] & be_lanes_of(lanes);
+        if (!be_any(here)) continue;
         be_vd along[6], force[6];
-        be_contact_force(along, g, wide, be_mask_bits(here) & lanes, pair, k);
+        be_contact_force(along, g, wide, be_mask_bits(here), pair, k);
         be_mul_mat_t_vec3(force, g->contact_frame + 9 * k, along + 3);
         be_mul_mat_t_vec3(force + 3, g->contact_frame + 9 * k, along);
         push(g, here, m->geom_bodyid[m->pair_geoms[2 * pair]], g->contact_pos + 3 * k, force, -1);
@@ -86,24 +86,6 @@ void be_physics_post_constraint(be_physics_group *g, unsigned lanes, unsigned he
     } else {
         post(g, 0, lanes);
         post_equalities(g, 0, held);
-    }
-}
-
-void be_physics_post_foreign(be_physics_group *g, unsigned lanes) {
-    for (; lanes; lanes &= lanes - 1) {
-        const int lane = __builtin_ctz(lanes);
-        for (int k = 0; k < g->num_foreign[lane]; k++) {
-            const be_foreign *contact = &g->foreign[lane * BE_MOST_FOREIGN + k];
-            be_vd along[6], force[6], frame[9], point[3];
-            be_foreign_force(along, g, lane, contact);
-            for (int i = 0; i < 9; i++) frame[i] = be_set1(contact->frame[i]);
-            for (int i = 0; i < 3; i++) point[i] = be_set1(contact->pos[i]);
-            be_mul_mat_t_vec3(force, frame, along + 3);
-            be_mul_mat_t_vec3(force + 3, frame, along);
-            for (int side = 0; side < 2; side++) {
-                push(g, be_lanes_of(1u << lane), g->m->geom_bodyid[contact->geoms[side]], point, force, side ? 1 : -1);
-            }
-        }
     }
 }
 

@@ -188,26 +188,6 @@ BE_INLINE void feel_touch(be_physics_group *g, const int wide, int i) {
     }
 }
 
-/* The same of a lane whose rows the caller has made. */
-static void feel_foreign(be_physics_group *g, int lane, int i) {
-    const be_physics_model *m = g->m;
-    const int site = m->sensor_objid[i], body = m->site_bodyid[site];
-    double *sum = (double *)&g->sensordata[m->sensor_adr[i]] + lane;
-    for (int k = 0; k < g->num_foreign[lane]; k++) {
-        const be_foreign *contact = &g->foreign[lane * BE_MOST_FOREIGN + k];
-        const int second = body == m->geom_bodyid[contact->geoms[1]];
-        if (!second && body != m->geom_bodyid[contact->geoms[0]]) continue;
-        be_vd force[6], direction[3];
-        be_foreign_force(force, g, lane, contact);
-        if (force[0][0] <= 0) continue;
-        for (int c = 0; c < 3; c++) direction[c] = contact->frame[c] * force[0];
-        be_normalize3(direction);
-        const double sign = second ? -1 : 1;
-        const double along[3] = {direction[0][0] * sign, direction[1][0] * sign, direction[2][0] * sign};
-        if (meets(g, lane, site, contact->pos, along)) *sum += force[0][0];
-    }
-}
-
 BE_INLINE void touch(be_physics_group *g, const int wide) {
     const be_physics_model *m = g->m;
     const be_vl asked = be_lanes_of(g->asked);
@@ -218,7 +198,6 @@ BE_INLINE void touch(be_physics_group *g, const int wide) {
         for (int k = 0; k < m->sensor_dim[i]; k++) to[k] = be_select(asked, to[k], be_set1(0));
         if (m->sensor_kind[i] == BE_SENSOR_TOUCH) {
             feel_touch(g, wide, i);
-            for (unsigned left = g->noted; left; left &= left - 1) feel_foreign(g, __builtin_ctz(left), i);
             continue;
         }
         feel(g, wide, i, shown);
