@@ -58,18 +58,17 @@ MODELS = {
     "actuators' own": arm(
         '<motor joint="a" armature=".1" damping=".2" gear="2"/><motor joint="a" damping=".1 .2 .3"/>'
         '<position joint="ball" kp="2" kv=".1" damping=".1" gear=".5 1 0"/>'
-        '<motor tendon="t" damping=".3 0 .2" gear="3"/><motor joint="free" armature=".05" gear="1 0 0 0 1 0"/>'
+        '<motor tendon="t" damping=".3 0 .2" gear="3" armature=".1"/>'
+        '<motor joint="free" armature=".05" gear="1 0 0 0 1 0"/>'
     ),
     "actuators' armature alone": arm('<motor joint="a" armature=".1" gear="2"/>').replace('damping=".1"', ""),
 }
 
 
 SETPOINTS = "the integrator RK4 with integrated setpoints at ball joints or between sites"
-TENDONS = "an implicit integrator with limits of the forces on tendons"
 LEFT = {
     ("free and ball joints", "RK4"): SETPOINTS,
     ("unlimited controls", "RK4"): SETPOINTS,
-    **dict.fromkeys((("limits of tendons", "implicit"), ("limits of tendons", "implicitfast")), TENDONS),
 }
 
 

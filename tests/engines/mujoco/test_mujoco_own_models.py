@@ -266,16 +266,7 @@ OTHERS = {
     "fluid forces on ellipsoids": xml(
         LEG.format('<geom size=".1" fluidshape="ellipsoid"/>'), top=TOP.replace("<option", '<option density="2"')
     ),
-    "spatial tendons, or joints that are twice in one": xml(
-        LEG.format(BALL + '<site name="s"/>') + '<site name="t"/>',
-        '<tendon><spatial><site site="s"/><site site="t"/></spatial></tendon>',
-    ),
     "less than 2 MB of memory": xml(top=TOP.replace("<option", '<size memory="1M"/><option')),
-    "armature of tendons": xml(more='<tendon><fixed armature="1"><joint joint="a" coef="1"/></fixed></tendon>'),
-    "armature of actuators at tendons": xml(
-        more='<tendon><fixed name="t"><joint joint="a" coef="1"/></fixed></tendon>',
-        motor='<actuator><motor tendon="t" armature="1" ctrlrange="-1 1"/></actuator>',
-    ),
 }
 
 

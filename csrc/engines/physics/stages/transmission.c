@@ -53,20 +53,6 @@ BE_INLINE be_vd velocity_of(const be_physics_group *g, int i) {
     return velocity;
 }
 
-/* How degree of freedom d moves a point that is `offset` away from its tree's centre of mass (mj_jac). */
-BE_INLINE void move_point(be_vd *to, const be_physics_group *g, int d, const be_vd *offset) {
-    const be_vd *dof = g->cdof + 6 * d;
-    be_cross(to, dof, offset);
-    for (int k = 0; k < 3; k++) to[k] = dof[3 + k] + to[k];
-}
-
-/* mju_mulMatTVec for one column */
-BE_INLINE be_vd along(const be_vd *column, const be_vd *wrench) {
-    be_vd sum = be_set1(0);
-    for (int k = 0; k < 3; k++) sum += column[k] * wrench[k];
-    return sum;
-}
-
 /* The body of a site that degrees of freedom move, the last of these, and where the site is. */
 typedef struct place {
     be_object site;
@@ -91,8 +77,8 @@ BE_INLINE void at_site(be_physics_group *g, const int wide, int i, be_vd *moment
     gear_of(gear, g, wide, i, 3);
     be_mul_mat_vec3(torque, p.site.axes, gear);
     for (int d = p.last; d >= 0; d = g->m->dof_parentid[d]) {
-        move_point(column, g, d, p.offset);
-        moment[d] = along(column, force) + along(g->cdof + 6 * d, torque);
+        be_move_point(column, g, d, p.offset);
+        moment[d] = be_along(column, force) + be_along(g->cdof + 6 * d, torque);
     }
     g->actuator_length[i] = be_set1(0);
 }
@@ -106,11 +92,11 @@ BE_INLINE void add_between(be_physics_group *g, int i, be_vd *moment, const plac
         for (int d = p->last; d >= 0 && d != g->m->actuator_common[i]; d = g->m->dof_parentid[d]) {
             be_vd column[3];
             be_copy(column, g->cdof + 6 * d, 3);
-            if (!turns) move_point(column, g, d, p->offset);
+            if (!turns) be_move_point(column, g, d, p->offset);
             if (side) {
                 for (int k = 0; k < 3; k++) column[k] = 0 - column[k];
             }
-            moment[d] += along(column, wrench);
+            moment[d] += be_along(column, wrench);
         }
     }
 }
