@@ -38,10 +38,11 @@ def at_joints(mujoco: Any, model: Any) -> NDArray[np.bool_]:
 
 
 def _misplaced(mujoco: Any, model: Any) -> bool:
-    """Whether some actuator is not at a joint, at a tendon or at a site."""
+    """Whether some actuator is not at a joint, at a tendon, at a site or at a slider-crank."""
     kinds = mujoco.mjtTrn
     single = getattr(model, "nactuator", model.nu) == model.nu == getattr(model, "nout", model.nu)
-    elsewhere = np.isin(model.actuator_trntype, [int(kinds.mjTRN_TENDON), int(kinds.mjTRN_SITE)])
+    others = [int(kinds.mjTRN_TENDON), int(kinds.mjTRN_SITE), int(kinds.mjTRN_SLIDERCRANK)]
+    elsewhere = np.isin(model.actuator_trntype, others)
     return not single or not (at_joints(mujoco, model) | elsewhere).all()
 
 
@@ -130,7 +131,7 @@ UNSUPPORTED: tuple[tuple[str, Test], ...] = (
     ("flexes", _any("nflex")),
     ("states of actuators other than integrals, filters and muscles", _bad_states),
     ("delays of actuators or sensors", _any("nhistory", "actuator_delay", "sensor_delay")),
-    ("actuators that are not at joints, fixed tendons or sites", _misplaced),
+    ("actuators that are not at joints, tendons, sites or slider-cranks", _misplaced),
     ("actuators whose force is neither affine in length and velocity, nor a muscle's", _bad_forces),
     ("adhesion, or surfaces that move", _any("flg_adhesion", "flg_surfacevel")),
     ("plastic springs", _any("nplastic")),

@@ -276,6 +276,7 @@
     X(actuator_biasprm)                                                                                                \
     X(actuator_forcerange)                                                                                             \
     X(actuator_gear)                                                                                                   \
+    X(actuator_cranklength)                                                                                            \
     X(actuator_dynprm)                                                                                                 \
     X(actuator_decay)                                                                                                  \
     X(actuator_actrange)                                                                                               \
@@ -324,6 +325,7 @@ enum { /* MuJoCo's numbers for jnt_type, sameframe and so on, which its files of
        BE_PLANE = 0,
        BE_CAPSULE = 3,
        BE_AT_PARENT = 1, /* of actuator_trntype: a joint, in the axes of its parent */
+       BE_AT_CRANK = 2,  /* a slider that a crank moves */
        BE_AT_TENDON = 3,
        BE_WRAP_JOINT = 1, /* of wrap_type */
        BE_WRAP_PULLEY = 2,

@@ -34,6 +34,10 @@ AT_SITES = """
 <position site="end" refsite="hand" gear="0 0 1 0 .3 0" kp="3"/>
 <position site="hand" refsite="middle" gear="0 0 0 0 1 .5" kp="2" kv=".2" ctrlrange="-9 9"/>
 <general site="middle" refsite="tip" gear=".2 0 0 0 0 1" dyntype="filter" dynprm=".05" gainprm="1"/>"""
+AT_CRANKS = """
+<motor cranksite="tip" slidersite="base" cranklength=".5" gear="2"/>
+<position cranksite="hand" slidersite="middle" cranklength=".1" gear="-1" kp="5" kv=".3"/>
+<velocity cranksite="end" slidersite="hand" cranklength="3" kv=".4" gear=".5"/>"""
 TENDON_LIMITS = """
 <motor tendon="t" gear="2"/><motor tendon="t" gear="-1" forcerange="-.4 .2"/><position tendon="t" kp="5" kv=".2"/>
 <motor joint="a"/>"""
@@ -46,6 +50,7 @@ MODELS = {
     "muscles": arm(MUSCLES),
     "free and ball joints": arm(AT_JOINTS),
     "sites": arm(AT_SITES),
+    "slider-cranks": arm(AT_CRANKS),
     "free and ball joints without setpoints that are integrated": arm(
         AT_JOINTS.replace("<intvelocity", "<position").replace("actrange", "ctrlrange")
     ),
@@ -93,6 +98,7 @@ def test_actuators(name, integrator, monkeypatch):
         ("muscles", {"actuator_dynprm": (0.3, 3), "actuator_gainprm": (0.8, 1.2), "body_mass": (0.5, 2)}),
         ("free and ball joints", {"actuator_gear": (-2, 2), "actuator_gainprm": (0.5, 2)}),
         ("sites", {"actuator_gear": (-2, 2), "actuator_biasprm": (0.5, 2)}),
+        ("slider-cranks", {"actuator_gear": (-2, 2), "actuator_gainprm": (0.5, 2)}),
         ("limits of tendons", {"actuator_gear": (0.5, 2)}),
         ("actuators' own", {"actuator_gear": (0.5, 2), "dof_damping": (0.5, 2), "tendon_damping": (0, 2)}),
     ],

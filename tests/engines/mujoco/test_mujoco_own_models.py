@@ -256,7 +256,7 @@ OTHERS = {
     "states of actuators other than integrals, filters and muscles": xml(
         motor=MOTOR.replace("<motor", '<general dyntype="user" actdim="1"')
     ),
-    "actuators that are not at joints, fixed tendons or sites": xml(
+    "actuators that are not at joints, tendons, sites or slider-cranks": xml(
         LEG.replace("<body", '<body name="leg"').format(BALL),
         motor='<actuator><adhesion body="leg" ctrlrange="0 1" gain="1"/></actuator>',
     ),

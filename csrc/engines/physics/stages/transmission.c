@@ -1,5 +1,5 @@
-/* mj_transmission of actuators at free and ball joints and at sites, and their velocities, which mj_fwdVelocity
- * computes: `moments` says how far each degree of freedom moves them. */
+/* mj_transmission of actuators at free and ball joints, at sites and at cranks, and their velocities, which
+ * mj_fwdVelocity computes: `moments` says how far each degree of freedom moves them. */
 #include "engines/physics/actuators.h"
 #include "engines/physics/objects.h"
 
@@ -135,6 +135,42 @@ BE_INLINE void between_sites(be_physics_group *g, const int wide, int i, be_vd *
     g->actuator_length[i] = length;
 }
 
+/* At a slider that a rod ties to a crank: how far along the slider's axis. */
+BE_INLINE void at_crank(be_physics_group *g, const int wide, int i, be_vd *moment) {
+    const be_physics_model *m = g->m;
+    const place crank = place_of(g, m->actuator_trnid[2 * i]), slider = place_of(g, m->actuator_trnid[2 * i + 1]);
+    const be_vd *axes = slider.site.axes, axis[3] = {axes[2], axes[5], axes[8]};
+    const be_vd rod = BE_K(actuator_cranklength, i), gear = BE_K(actuator_gear, 6 * i);
+    be_vd off[3], by_axis[3], by_point[3];
+    be_sub3(off, crank.site.position, slider.site.position);
+    const be_vd along = be_dot3(off, axis), square = along * along + rod * rod - be_dot3(off, off);
+    const be_vl reaches = ~(square <= 0); /* the rod is long enough */
+    const be_vd root = be_sqrt(square), lever = 1 - along / root;
+    for (int k = 0; k < 3; k++) {
+        by_axis[k] = be_select(reaches, off[k] * lever, off[k]);
+        by_point[k] = be_select(reaches, axis[k] * lever + off[k] * (1 / root), axis[k]);
+    }
+    for (int c = crank.last, s = slider.last; c >= 0 || s >= 0;) {
+        const int d = c > s ? c : s;
+        be_vd moves[3], other[3], turns[3];
+        be_zero(moves, 3);
+        be_zero(turns, 3);
+        if (c == d) {
+            be_move_point(moves, g, d, crank.offset);
+            c = m->dof_parentid[d];
+        }
+        if (s == d) {
+            be_move_point(other, g, d, slider.offset);
+            be_sub3(moves, moves, other);
+            be_cross(turns, g->cdof + 6 * d, axis);
+            s = m->dof_parentid[d];
+        }
+        for (int k = 0; k < 3; k++) moment[d] += by_axis[k] * turns[k] + by_point[k] * moves[k];
+        moment[d] *= gear;
+    }
+    g->actuator_length[i] = be_select(reaches, along - root, along) * gear;
+}
+
 BE_INLINE void transmission(be_physics_group *g, const int wide) {
     const be_physics_model *m = g->m;
     for (int i = 0; i < m->nu; i++) {
@@ -145,7 +181,9 @@ BE_INLINE void transmission(be_physics_group *g, const int wide) {
             at_joint(g, wide, i, moment);
             continue;
         }
-        if (m->actuator_trnid[2 * i + 1] < 0) {
+        if (m->actuator_trntype[i] == BE_AT_CRANK) {
+            at_crank(g, wide, i, moment);
+        } else if (m->actuator_trnid[2 * i + 1] < 0) {
             at_site(g, wide, i, moment);
         } else {
             between_sites(g, wide, i, moment);
