@@ -7,7 +7,7 @@ import pytest
 import batchenv
 from helpers.arm import INTEGRATORS, arm, assert_exact, assert_exact_with_models_of_their_own
 from helpers.begun import begun
-from helpers.together import always_alone, how
+from helpers.together import always_alone, how, xml
 
 pytestmark = pytest.mark.skipif(always_alone(), reason="this MuJoCo or CPU always takes mj_step")
 
@@ -131,6 +131,16 @@ def test_states_that_are_huge(monkeypatch):
     """MuJoCo allows any number there, as long as no force becomes bad."""
     text = arm('<general joint="b" dyntype="filter" dynprm="0" actearly="true" forcerange="-.5 .5"/>')
     assert_exact(text, "RK4", monkeypatch)
+
+
+@pytest.mark.parametrize("place", ['joint="free"', 'site="top"', 'cranksite="top" slidersite="eye" cranklength="2"'])
+def test_velocities_of_a_lone_body(place, monkeypatch):
+    """Forces depend on more of them than M has entries for."""
+    body = '<site name="eye"/><body pos="0 0 1"><freejoint name="free"/><geom size=".1"/>'
+    body += '<site name="top" pos=".1 .1 .1"/></body>'
+    servo = f'<actuator><velocity {place} gear="1 0 2 0 -.5 .3" kv="2"/></actuator>'
+    text = xml(body, motor=servo, more="<sensor><clock/></sensor>")
+    assert_exact(text, "implicitfast", monkeypatch)
 
 
 def test_servos_that_filter_angles():
