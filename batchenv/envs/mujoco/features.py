@@ -123,6 +123,7 @@ def _bad_geoms(mujoco: Any, model: Any) -> bool:
 # What a model may not have, and how it is found: a feature's name is a reason that the user sees.
 UNSUPPORTED: tuple[tuple[str, Test], ...] = (
     ("no joints", lambda mujoco, model: model.nv == 0),
+    ("the integrator discrete", lambda mujoco, model: int(model.opt.integrator) > 3),
     ("the integrator RK4 with integrated setpoints at ball joints or between sites", _turning_setpoints),
     ("filtered setpoints of servos at ball joints or between sites", _filtered_angles),
     ("flags in <option><flag>: something is enabled", _enabled),

@@ -270,6 +270,10 @@ OTHERS = {
 }
 
 
+if hasattr(mujoco.mjtIntegrator, "mjINT_DISCRETE"):
+    OTHERS["the integrator discrete"] = xml(top=TOP.replace("<option", '<option integrator="discrete"'))
+
+
 @pytest.mark.parametrize("feature", OTHERS)
 def test_features_that_are_left_to_mj_step(feature, monkeypatch):
     """The same bits, and a reason."""
