@@ -4,6 +4,7 @@ import numpy as np
 
 from helpers.mujoco import mujoco
 from helpers.random_smooth import Smooth
+from helpers.random_tendons import Cords
 
 NAMED = ("body", "geom", "site", "ball", "free", "actuator", "limited_joint", "limited_tendon")
 CONTACT_FIELDS = ("found", "force", "torque", "dist", "pos", "normal", "tangent")
@@ -23,7 +24,7 @@ class Model:
     """A random model as XML."""
 
     def __init__(self, seed):
-        self.rng, self.smooth = np.random.default_rng(seed), Smooth(seed)
+        self.rng, self.smooth, self.cords = np.random.default_rng(seed), Smooth(seed), Cords(seed)
         self.joints, self.made, self.places = [], 0, []
         self.named = {kind: [] for kind in NAMED}
         self.rubs = self.chance(0.4)
@@ -31,12 +32,15 @@ class Model:
         trees = self.pick(1, 1, 1, 1, 2)
         bodies = "".join(self.tree(3 * k) for k in range(trees))
         bodies += "".join(self.lone_body() for _ in range(self.pick(1, 1, 2)) if self.chance(0.15))
+        bodies += self.cords.site(scale=1)
         surface, tilt = self.surface(), self.turned(0.1) if self.chance(0.3) else ""
         plane = f'<geom name="plane" type="plane" size="9 9 1" {surface} {tilt}/>'
         actuators, tendons = self.actuators(), self.tendons()
         if self.chance(0.5):
             tendons += self.more_tendons()
             actuators += self.servos()
+        tendons += self.spatial()
+        actuators += self.cords.sliders()
         places = [*self.places, *(f'joint="{name}"' for name in self.joints)]
         joints = [*self.joints, *self.named["ball"], *self.named["free"], *self.named["free"]]
         actuators += f"<actuator>{self.smooth.actuators(places, joints, self.named['site'])}</actuator>"
@@ -186,8 +190,9 @@ class Model:
         sizes = {"sphere": 1, "capsule": 2, "cylinder": 2}.get(kind, 3)
         affinity = "" if self.chance(0.3) else 'contype="1" conaffinity="0"'  # touches the plane only
         place = f'pos="{self.numbers(3, -0.1, 0.1)}" {self.turned()}' if self.chance(0.7) else ""
-        size = f'size="{self.numbers(sizes, 0.03, 0.2)}"'
-        return f'<geom {self.name("geom")} type="{kind}" {size} {place} {affinity} {self.mass()} {self.surface()}/>'
+        size, name = f'size="{self.numbers(sizes, 0.03, 0.2)}"', self.name("geom")
+        self.cords.round += [self.named["geom"][-1]] if kind in ("sphere", "cylinder") else []
+        return f'<geom {name} type="{kind}" {size} {place} {affinity} {self.mass()} {self.surface()}/>'
 
     def joint(self, last=True):
         """A joint. Of a body's joints only the last one may be a ball."""
@@ -230,6 +235,7 @@ class Model:
         site = ""
         if self.chance(0.2):
             site = f'<site {self.name("site")} pos="{self.numbers(3, -0.1, 0.1)}" {self.turned()}/>'
+        site += self.cords.site()
         children = "".join(self.body(depth + 1) for _ in range(self.pick(0, 1, 1, 2) if depth < 4 else 0))
         place = f'pos="{self.numbers(3, -0.3, 0.3)}" {self.turned() if self.chance(0.5) else ""}'
         place += self.smooth.body()
@@ -248,7 +254,7 @@ class Model:
         joint = damped if self.chance(0.3) else self.free()
         geom = self.geom() if self.chance(0.5) else ""
         fixed = f"<body {self.name('body')}>{geom}</body>" if self.chance(0.2) else ""
-        return f"<body {place}>{joint}{self.inertial()}{self.geom()}{fixed}</body>"
+        return f"<body {place}>{joint}{self.inertial()}{self.geom()}{fixed}{self.cords.site()}</body>"
 
     def free(self):
         values = {}
@@ -294,6 +300,12 @@ class Model:
             tendons += f"<fixed {self.attributes(values)} {self.friction_loss()}>{parts}</fixed>"
             self.places.append(f'tendon="t{k}"')
         return f"<tendon>{tendons}</tendon>"
+
+    def spatial(self):
+        text, names = self.cords.tendons(self.friction_loss)
+        self.places += [f'tendon="{name}"' for name in names]
+        self.named["limited_tendon"] += [name for name, limited in names.items() if limited]
+        return text
 
     def servos(self):
         """Actuators whose forces depend on where they are, at joints and tendons."""

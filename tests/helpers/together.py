@@ -3,7 +3,7 @@
 import numpy as np
 
 from batchenv import _core
-from batchenv.envs.mujoco import library, physics, sensors
+from batchenv.envs.mujoco import library, physics, sensors, tendons
 
 
 def always_alone():
@@ -72,7 +72,8 @@ def lanes_of(model, names=_core.PHYSICS_ARRAYS):
     """Lanes that show every array that groups compute, or those of `names`."""
     mujoco, _ = library.load()
     data = mujoco.MjData(model)
-    shown = [name for name in names if getattr(data, name, np.zeros(0)).size]
+    foreign = tendons.foreign(mujoco, model)
+    shown = [name for name in names if getattr(data, name, np.zeros(0)).size and name not in foreign]
     if "sensordata" in shown and sensors.unknown(mujoco, model):
         shown.remove("sensordata")
     read = [name for name in shown if name in _core.MUJOCO_FIELDS]

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from batchenv import _core
 from batchenv._core import PHYSICS_MOST_SWEEPS, PhysicsLimit, PhysicsOwn, PhysicsPair, PhysicsShape, PhysicsSolver
-from batchenv.envs.mujoco import pruning
-from batchenv.envs.mujoco.features import disabled
+from batchenv.envs.mujoco import pruning, tendons
+from batchenv.envs.mujoco.features import disabled, since
 
 MINVAL = 1e-15  # mjMINVAL
 _MINIMP, _MAXIMP = 0.0001, 0.9999  # of impedances
@@ -117,7 +117,7 @@ class FrictionLoss:
 
     Attributes:
         numbers: {name there: array with a number for each row}.
-        solvable: whether each row moves one tree of joints, with a solref that is known.
+        solvable: whether each row moves trees of joints that follow each other, with a solref that is known.
     """
 
     def __init__(self, mujoco: Any, model: Any):
@@ -140,10 +140,14 @@ class FrictionLoss:
             "friction_D": 1 / resistance,
             "friction_damping": damping,
         }
-        tendons = rows[rows >= model.nv] - model.nv
-        chains = [model.wrap_objid[model.tendon_adr[i] :][: model.tendon_num[i]] for i in tendons]
-        trees = [model.dof_treeid[model.jnt_dofadr[chain]] for chain in chains]
-        self.solvable = all(len(set(tree.tolist())) == 1 for tree in trees) and bool((shape != _MIXED).all())
+        follow = all(tendons.has_neighbours(mujoco, model, i) for i in rows[rows >= model.nv] - model.nv)
+        self.solvable = follow and bool((shape != _MIXED).all())
+
+
+def sparse(mujoco: Any, model: Any) -> bool:
+    """Whether MuJoCo has sparse Jacobians of constraints."""
+    kinds, chosen = mujoco.mjtJacobian, int(model.opt.jacobian)
+    return chosen == int(kinds.mjJAC_SPARSE) or (chosen == int(kinds.mjJAC_AUTO) and model.nv >= 60)
 
 
 def solver(mujoco: Any, model: Any, equalities: Equalities) -> PhysicsSolver:
@@ -152,11 +156,9 @@ def solver(mujoco: Any, model: Any, equalities: Equalities) -> PhysicsSolver:
     Newton works on each tree of joints, and PGS on one tree. The latter is MuJoCo 3.17's and later ones'.
     """
     option = model.opt
-    dense = int(mujoco.mjtJacobian.mjJAC_DENSE)
-    auto = int(mujoco.mjtJacobian.mjJAC_AUTO)
     elliptic = int(option.cone) == int(mujoco.mjtCone.mjCONE_ELLIPTIC)
     known = (
-        (int(option.jacobian) == dense or (int(option.jacobian) == auto and model.nv < 60))
+        not sparse(mujoco, model)
         and option.noslip_iterations == 0
         and (model.ntree == 1 or not disabled(mujoco, model, "ISLAND"))
         and not disabled(mujoco, model, "REFSAFE", "WARMSTART", "MIDPHASE")
@@ -166,13 +168,9 @@ def solver(mujoco: Any, model: Any, equalities: Equalities) -> PhysicsSolver:
         return PhysicsSolver.NOTHING
     if int(option.solver) == int(mujoco.mjtSolver.mjSOL_NEWTON):
         return PhysicsSolver.NEWTON
-    pgs = not elliptic and since_3_17(mujoco) and model.ntree == 1 and 0 < option.iterations <= PHYSICS_MOST_SWEEPS
+    pgs = not elliptic and since(mujoco, 3, 17) and model.ntree == 1 and 0 < option.iterations <= PHYSICS_MOST_SWEEPS
     pgs = pgs and int(option.solver) == int(mujoco.mjtSolver.mjSOL_PGS)
     return PhysicsSolver.PGS if pgs else PhysicsSolver.NOTHING
-
-
-def since_3_17(mujoco: Any) -> bool:
-    return tuple(int(part) for part in mujoco.__version__.split(".")[:2]) >= (3, 17)
 
 
 def curves(
@@ -251,13 +249,12 @@ class Contacts:
         self.curve, self.shape = curves(model, solref, solimp)
         capsules = kinds == kind.CAPSULES
         free = np.isin(kinds, [kind.CAPSULES, kind.SPHERE_BOX, kind.CAPSULE_BOX])
-        known = (
-            moves & (weld[first] != weld[second]) & ~(model.geom_type[found] == int(mujoco.mjtGeom.mjGEOM_SDF)).any(1)
-        )
+        signed = (model.geom_type[found] == int(mujoco.mjtGeom.mjGEOM_SDF)).any(1)
+        known = moves & (weld[first] != weld[second]) & ~signed
         if elliptic:  # friction that is damped in its own way
             known[own] &= (model.pair_solreffriction[numbers[own]] == 0).all(1)
         # Before 3.17, MuJoCo looked for contacts of capsules in another way.
-        looked = (free | (ground & on_plane)) & (~capsules | since_3_17(mujoco))
+        looked = (free | (ground & on_plane)) & (~capsules | since(mujoco, 3, 17))
         self.tests = {
             "geom_gap": gap >= 0,
             "geom_solref or geom_solimp": self.shape >= 0,

@@ -38,10 +38,11 @@ def at_joints(mujoco: Any, model: Any) -> NDArray[np.bool_]:
 
 
 def _misplaced(mujoco: Any, model: Any) -> bool:
-    """Whether some actuator is not at a joint, at a tendon or at a site."""
+    """Whether some actuator is not at a joint, at a tendon, at a site or at a slider-crank."""
     kinds = mujoco.mjtTrn
     single = getattr(model, "nactuator", model.nu) == model.nu == getattr(model, "nout", model.nu)
-    elsewhere = np.isin(model.actuator_trntype, [int(kinds.mjTRN_TENDON), int(kinds.mjTRN_SITE)])
+    others = [int(kinds.mjTRN_TENDON), int(kinds.mjTRN_SITE), int(kinds.mjTRN_SLIDERCRANK)]
+    elsewhere = np.isin(model.actuator_trntype, others)
     return not single or not (at_joints(mujoco, model) | elsewhere).all()
 
 
@@ -62,15 +63,18 @@ def _bad_forces(mujoco: Any, model: Any) -> bool:
     return not known.all()
 
 
+def since(mujoco: Any, *version: int) -> bool:
+    """Whether mujoco is of this major and minor version, or newer."""
+    return tuple(int(part) for part in mujoco.__version__.split(".")[:2]) >= version
+
+
+def wraps(mujoco: Any, model: Any) -> NDArray[np.bool_]:
+    """At which places in their paths tendons wrap around geoms."""
+    return np.isin(model.wrap_type, [int(mujoco.mjtWrap.mjWRAP_SPHERE), int(mujoco.mjtWrap.mjWRAP_CYLINDER)])
+
+
 def _bad_tendons(mujoco: Any, model: Any) -> bool:
-    if (model.wrap_type != int(mujoco.mjtWrap.mjWRAP_JOINT)).any():
-        return True
-    chains = [model.wrap_objid[first:][:count] for first, count in zip(model.tendon_adr, model.tendon_num, strict=True)]
-    return any(len(set(joints.tolist())) < len(joints) for joints in chains)
-
-
-def _limited_tendons(mujoco: Any, model: Any) -> bool:
-    return int(model.opt.integrator) in (2, 3) and bool((model.tendon_actfrclimited != 0).any())
+    return bool(wraps(mujoco, model).any()) and not since(mujoco, 3, 16)
 
 
 def servos(mujoco: Any, model: Any, *states: str) -> NDArray[np.bool_]:
@@ -112,12 +116,6 @@ def _enabled(mujoco: Any, model: Any) -> bool:
     return bool(model.opt.enableflags & ~int(mujoco.mjtEnableBit.mjENBL_ENERGY))
 
 
-def _armed_tendons(mujoco: Any, model: Any) -> bool:
-    """Whether actuators give tendons an armature."""
-    tendons = model.actuator_trntype == int(mujoco.mjtTrn.mjTRN_TENDON)
-    return bool(np.any(getattr(model, "actuator_armature", np.zeros(model.nu))[tendons] != 0))
-
-
 def _bad_geoms(mujoco: Any, model: Any) -> bool:
     return bool((model.geom_type == int(mujoco.mjtGeom.mjGEOM_SDF)).any())
 
@@ -125,7 +123,7 @@ def _bad_geoms(mujoco: Any, model: Any) -> bool:
 # What a model may not have, and how it is found: a feature's name is a reason that the user sees.
 UNSUPPORTED: tuple[tuple[str, Test], ...] = (
     ("no joints", lambda mujoco, model: model.nv == 0),
-    ("an implicit integrator with limits of the forces on tendons", _limited_tendons),
+    ("the integrator discrete", lambda mujoco, model: int(model.opt.integrator) > 3),
     ("the integrator RK4 with integrated setpoints at ball joints or between sites", _turning_setpoints),
     ("filtered setpoints of servos at ball joints or between sites", _filtered_angles),
     ("flags in <option><flag>: something is enabled", _enabled),
@@ -134,14 +132,12 @@ UNSUPPORTED: tuple[tuple[str, Test], ...] = (
     ("flexes", _any("nflex")),
     ("states of actuators other than integrals, filters and muscles", _bad_states),
     ("delays of actuators or sensors", _any("nhistory", "actuator_delay", "sensor_delay")),
-    ("actuators that are not at joints, fixed tendons or sites", _misplaced),
+    ("actuators that are not at joints, tendons, sites or slider-cranks", _misplaced),
     ("actuators whose force is neither affine in length and velocity, nor a muscle's", _bad_forces),
     ("adhesion, or surfaces that move", _any("flg_adhesion", "flg_surfacevel")),
     ("plastic springs", _any("nplastic")),
     ("fluid forces on ellipsoids", _bad_fluid),
-    ("spatial tendons, or joints that are twice in one", _bad_tendons),
-    ("armature of tendons", _any("tendon_armature")),
-    ("armature of actuators at tendons", _armed_tendons),
+    ("tendons that wrap around geoms, for which mujoco has no function before 3.16", _bad_tendons),
     ("signed distance fields", _bad_geoms),
     # MuJoCo leaves out contacts for which it has no room, or raises an error.
     ("less than 2 MB of memory", lambda mujoco, model: model.narena < 2_000_000),

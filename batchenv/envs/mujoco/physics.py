@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from batchenv import _core
 from batchenv._core import PhysicsOwn, PhysicsPair, PhysicsSolver
-from batchenv.envs.mujoco import actuators, constraints, derivatives, inputs, passive, pruning, sensors
+from batchenv.envs.mujoco import actuators, constraints, derivatives, inputs, passive, pruning, sensors, tendons
 from batchenv.envs.mujoco.features import disabled, pairs, reasons
 
 Lanes = Any  # library.Lanes; that module imports this one
@@ -65,28 +65,10 @@ def _pair_reach(model: Any, found: NDArray[np.int32], begin: NDArray[np.float64]
     return np.column_stack([begin + model.geom_rbound[found].sum(1), begin + sizes[found].sum(1), begin])
 
 
-def _tendons(model: Any) -> dict[str, NDArray[Any]]:
-    """The degrees of freedom of each tendon in increasing order, and how far each moves it if the tendon is fixed."""
-    rows, columns = [], []
-    for first, count in zip(model.tendon_adr, model.tendon_num, strict=True):
-        dofs, coefs = model.jnt_dofadr[model.wrap_objid[first : first + count]], model.wrap_prm[first : first + count]
-        columns.append(np.unique(dofs))
-        rows.append(np.zeros(len(columns[-1])))
-        np.add.at(rows[-1], np.searchsorted(columns[-1], dofs), coefs)
-    lengths = np.array([len(row) for row in rows], int)
-    return {
-        "nJten": lengths.sum(),
-        "ten_J_rownnz": lengths,
-        "ten_J_rowadr": np.cumsum(lengths) - lengths,
-        "ten_J_colind": np.concatenate([[], *columns]),
-        "tendon_coefs": np.concatenate([[], *rows]),
-    }
-
-
 # Numbers on whose signs it depends what is computed, and numbers that MuJoCo takes for 0 if they are very small. All
 # lanes of a group have to agree about them.
 _SIGNS = (
-    *("jnt_stiffness", "dof_damping", "tendon_stiffness", "tendon_damping"),
+    *("jnt_stiffness", "dof_damping", "tendon_stiffness", "tendon_damping", "tendon_armature"),
     *("opt_density", "opt_viscosity", "body_gravcomp"),
 )
 _MASSES = ("body_mass", "body_subtreemass")
@@ -153,8 +135,9 @@ class Plan:
             **friction,
             "version": int(version[0]) * 1000 + int(version[1]),
             "always": int(constraints.always(mujoco, model, solver, equalities)),
+            "sparse": constraints.sparse(mujoco, model),
             **limits,
-            **_tendons(model),
+            **tendons.numbers(mujoco, model),
             **actuators.numbers(mujoco, model),
             **passive.numbers(mujoco, model),
             # MuJoCo takes 0 for what is the negative of gravity
@@ -244,7 +227,8 @@ def _obstacles(lanes: Lanes, mujoco: Any, functions: dict[str, int]) -> list[str
     version = tuple(int(part) for part in mujoco.__version__.split(".")[:2])
     if version not in VERSIONS:
         return [f"the arithmetic of mujoco {mujoco.__version__} is not known to this batchenv"]
-    missing = [name for name in (*_core.MUJOCO_STAGES, *_core.PHYSICS_FUNCTIONS) if not functions[name]]
+    needed = {*_core.MUJOCO_STAGES, *_core.PHYSICS_FUNCTIONS} - {"mju_wrap"}  # without which no tendon may wrap
+    missing = [name for name in sorted(needed) if not functions[name]]
     if missing:
         return [f"mujoco's library has no {', '.join(missing)}"]
     if len(lanes) < 2:
@@ -252,9 +236,11 @@ def _obstacles(lanes: Lanes, mujoco: Any, functions: dict[str, int]) -> list[str
     called = _called(functions)
     if called:
         return called
-    unknown = [name for name, size in zip(lanes.fields, lanes.sizes, strict=True) if size and name not in _places]
-    why = [f"observes {name}" for name in unknown]
-    if any(size and name == "sensordata" for name, size in zip(lanes.fields, lanes.sizes, strict=True)):
+    shown = [name for name, size in zip(lanes.fields, lanes.sizes, strict=True) if size]
+    why = [f"observes {name}" for name in shown if name not in _places]
+    foreign = tendons.foreign(mujoco, lanes.model)
+    why += [f"observes {name} of a model with spatial tendons" for name in shown if name in foreign]
+    if "sensordata" in shown:
         why += [f"observes sensordata with {name}" for name in sensors.unknown(mujoco, lanes.model)]
     return why + [f"the model has {name}" for name in reasons(mujoco, lanes.model)]
 

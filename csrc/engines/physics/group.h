@@ -109,6 +109,7 @@ struct be_physics_group {
     X(com_vel)      /* mj_comVel */                                                                                    \
     X(passive)      /* mj_passive */                                                                                   \
     X(rne)          /* mj_rne without accelerations */                                                                 \
+    X(tendon_bias)  /* mj_tendonBias */                                                                                \
     X(transmission) /* mj_transmission, of actuators with `moments` */                                                 \
     X(actuation)    /* mj_transmission of the others, mj_fwdActuation */                                               \
     X(acceleration) /* mj_fwdAcceleration */                                                                           \

@@ -59,11 +59,15 @@
  *   always      1: each lane has constraints that are not made here at any time
  *   gravcomp    1: bodies may have gravity compensation
  *   acts        0: actuators are disabled
- *   acts_plainly   1: all actuators are at slide or hinge joints or fixed tendons without limits of forces, have affine
+ *   acts_plainly   1: all actuators are at slide or hinge joints or tendons without limits of forces, have affine
  *               forces and no states, and none is disabled
  *   limits_tendons   1: some actuator is at a tendon with a limit of its actuators' forces
+ *   wrap_side   the site on whose side a tendon wraps around a geom, or -1
+ *   spatial     1: some tendon is not fixed
+ *   sparse      1: MuJoCo's Jacobians of constraints are sparse
+ *   arms_tendons   1: some tendon has an armature
  *   polynomials BE_POLY_...: which springs and dampers are not linear
- *   actuator_moment   each actuator's row of `moments`, or -1: at a slide or hinge joint or a fixed tendon
+ *   actuator_moment   each actuator's row of `moments`, or -1: at a slide or hinge joint or a tendon
  *   actuator_common   of actuators at two sites: the last degree of freedom that moves both, or -1
  *   actuator_wraps   1: the setpoint may be an angle: see actuator_period
  *   actuator_disabled   1: of a disabled group
@@ -120,7 +124,12 @@
     X(tendon_num)                                                                                                      \
     X(tendon_limited)                                                                                                  \
     X(tendon_actfrclimited)                                                                                            \
+    X(wrap_type)                                                                                                       \
     X(wrap_objid)                                                                                                      \
+    X(wrap_side)                                                                                                       \
+    X(spatial)                                                                                                         \
+    X(sparse)                                                                                                          \
+    X(arms_tendons)                                                                                                    \
     X(actuator_trntype)                                                                                                \
     X(actuator_trnid)                                                                                                  \
     X(actuator_gaintype)                                                                                               \
@@ -206,6 +215,7 @@
  *   jnt_stiffnesspoly, dof_dampingpoly, tendon_stiffnesspoly, tendon_dampingpoly   BE_POLY numbers each; empty where
  *                  `polynomials` does not name them
  *   tendon_actfrcrange   empty unless `limits_tendons`
+ *   tendon_armature   with that of actuators
  *   actuator_period  after which a setpoint is the same angle, or 0; empty if none `wraps`
  *   actuator_decay   what is left of a filter's error is 1 - this, after a step; this and actuator_dynprm,
  *                  actuator_actrange, actuator_lengthrange and actuator_acc0 are empty where no actuator needs them
@@ -256,6 +266,7 @@
     X(tendon_dampingpoly)                                                                                              \
     X(tendon_actfrcrange)                                                                                              \
     X(tendon_lengthspring)                                                                                             \
+    X(tendon_armature)                                                                                                 \
     X(tendon_invweight0)                                                                                               \
     X(tendon_curve)                                                                                                    \
     X(actuator_ctrlrange)                                                                                              \
@@ -263,6 +274,7 @@
     X(actuator_biasprm)                                                                                                \
     X(actuator_forcerange)                                                                                             \
     X(actuator_gear)                                                                                                   \
+    X(actuator_cranklength)                                                                                            \
     X(actuator_dynprm)                                                                                                 \
     X(actuator_decay)                                                                                                  \
     X(actuator_actrange)                                                                                               \
@@ -311,7 +323,11 @@ enum { /* MuJoCo's numbers for jnt_type, sameframe and so on, which its files of
        BE_PLANE = 0,
        BE_CAPSULE = 3,
        BE_AT_PARENT = 1, /* of actuator_trntype: a joint, in the axes of its parent */
+       BE_AT_CRANK = 2,  /* a slider that a crank moves */
        BE_AT_TENDON = 3,
+       BE_WRAP_JOINT = 1, /* of wrap_type */
+       BE_WRAP_PULLEY = 2,
+       BE_WRAP_SITE = 3,
        BE_AFFINE = 1, /* of actuator_gaintype and actuator_biastype */
        BE_MUSCLE = 2,
        BE_INTEGRATOR = 1, /* of actuator_dyntype */
@@ -565,6 +581,8 @@ typedef const double *be_physics_sense(void *context, be_physics_group *group, i
 typedef struct be_physics_functions {
     double (*mju_rayGeom)(const double *pos, const double *mat, const double *size, const double *point,
                           const double *direction, int type, double *normal);
+    double (*mju_wrap)(double *touching, const double *from, const double *to, const double *pos, const double *mat,
+                       double radius, int type, const double *side); /* from 3.16 on */
 } be_physics_functions;
 
 /* A step of an env: `steps` steps of MuJoCo for `count` lanes (BE_PHYSICS_LANES at most). Each lane has its own row of

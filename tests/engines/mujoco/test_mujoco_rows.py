@@ -5,7 +5,7 @@ import pytest
 
 import batchenv
 from batchenv import _core
-from batchenv.envs.mujoco import constraints
+from batchenv.envs.mujoco.features import since
 from helpers.mujoco import mujoco
 from helpers.together import (
     LANES,
@@ -20,7 +20,7 @@ from helpers.together import (
 )
 
 pytestmark = pytest.mark.skipif(always_alone(), reason="this MuJoCo or CPU always takes mj_step")
-HAS_PGS = constraints.since_3_17(mujoco)
+HAS_PGS = since(mujoco, 3, 17)
 ISAS = pytest.mark.parametrize("isa", _core.supported_isas())
 
 FRICTION = 'frictionloss="{}" solreffriction="{}" solimpfriction="{}"'
@@ -75,13 +75,12 @@ def test_friction_loss_of_joints_and_tendons(options, integrator, isa, monkeypat
 
 
 def test_friction_loss_that_mujoco_solves():
-    """Of models with the CG solver, and of tendons that pull at several trees of joints."""
-    across = '<tendon><fixed frictionloss=".1"><joint joint="a" coef="1"/><joint joint="c" coef="1"/></fixed></tendon>'
-    for top, more in ((TOP.replace("<option", '<option solver="CG"'), ""), (TOP, across)):
-        env = batchenv.make_mujoco(xml(RUBBING, more, MOTORS, top), 4, num_threads=1)
-        env.reset(seed=1)
-        env.step(np.zeros((4, 4), np.float32))
-        assert "or friction loss that is not solved here" in how(env)[0]
+    """Of models with the CG solver. test_mujoco_tendons.py has tendons that pull at several trees of joints."""
+    text = xml(RUBBING, "", MOTORS, TOP.replace("<option", '<option solver="CG"'))
+    env = batchenv.make_mujoco(text, 4, num_threads=1)
+    env.reset(seed=1)
+    env.step(np.zeros((4, 4), np.float32))
+    assert "or friction loss that is not solved here" in how(env)[0]
 
 
 def test_friction_loss_of_each_lane(monkeypatch):

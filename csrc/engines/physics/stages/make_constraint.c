@@ -114,7 +114,7 @@ BE_INLINE void append_cone(be_physics_group *g, const int wide, unsigned here, i
 }
 
 /* mj_instantiateFriction. R and D do not depend on the state: so they are among the model's numbers. */
-BE_INLINE void friction(be_physics_group *g, const int wide) {
+BE_INLINE void friction(be_physics_group *g, const int wide, unsigned lanes) {
     const be_physics_model *m = g->m;
     for (int k = 0; k < m->nf; k++) {
         const int64_t at = m->ne + k;
@@ -124,6 +124,9 @@ BE_INLINE void friction(be_physics_group *g, const int wide) {
             velocity = be_set1(0) + g->qvel[dof];
         } else {
             be_tendon_row(row, g, tendon);
+            if (*m->spatial || m->num_trees > 1) { /* MuJoCo leaves out what moves nothing */
+                g->left |= lanes & ~be_mask_bits(be_physics_join_trees(g, BE_ALL_LANES, row, &g->row_tree[at]));
+            }
             velocity = be_dot(row, g->qvel, m->nv);
         }
         g->R[at] = BE_K(friction_R, k);
@@ -255,7 +258,7 @@ BE_INLINE void contact(be_physics_group *g, const int wide, unsigned here, int p
 
 BE_INLINE void make(be_physics_group *g, const int wide, unsigned lanes) {
     if (g->m->num_equalities) be_physics_make_equalities(g, lanes);
-    friction(g, wide);
+    friction(g, wide, lanes);
     limits(g, wide, lanes);
     if (g->m->ntendon) be_physics_limit_tendons(g, lanes);
     for (int i = 0; i < g->num_touching; i++) {
