@@ -83,8 +83,8 @@ def servos(mujoco: Any, model: Any, *states: str) -> NDArray[np.bool_]:
 
 def _turning(mujoco: Any, model: Any) -> NDArray[np.bool_]:
     """Which actuators have setpoints that may be angles: those at ball joints, or between sites."""
-    jointed, balls = at_joints(mujoco, model), joints(mujoco, model, "BALL")
-    turning = jointed & balls[np.where(jointed, model.actuator_trnid[:, 0], 0)]
+    turning = at_joints(mujoco, model)
+    turning[turning] = joints(mujoco, model, "BALL")[model.actuator_trnid[turning, 0]]
     sited = (model.actuator_trntype == int(mujoco.mjtTrn.mjTRN_SITE)) & (model.actuator_trnid[:, 1] >= 0)
     return turning | sited
 
