@@ -27,8 +27,8 @@ Lanes = Any  # library.Lanes; that module imports this one
 # Versions whose arithmetic is known. Between these two groups sums of quaternions changed, and RK4 of free joints.
 VERSIONS = (*((3, minor) for minor in range(11, 18)), (4, 0))
 
-# Rows of constraints for which groups have room; of these for contacts that MuJoCo finds; and such contacts of a pair.
-_MOST_ROWS, _MOST_ASKED, _ASKED_CONTACTS = 1000, 400, 8
+# Rows of contacts that MuJoCo finds, for which groups have room; and such contacts of a pair.
+_MOST_ASKED, _ASKED_CONTACTS = 400, 8
 _CANDIDATES = np.array([_core.PHYSICS_CANDIDATES[kind] for kind in sorted(PhysicsPair)])  # of each PhysicsPair
 
 # ---- the model, as csrc/engines/physics/physics.h has it
@@ -118,17 +118,18 @@ class Plan:
         limits = constraints.limits(mujoco, model)
         known_limits = (limits["jnt_shape"] >= 0)[model.jnt_limited != 0].all()
         equalities = constraints.Equalities(mujoco, model)
-        solver = constraints.solver(mujoco, model, equalities) if known_limits else PhysicsSolver.NOTHING
+        candidates = _CANDIDATES[kinds]
+        room = constraints.most_rows(model, candidates[contacts.begin > contacts.margin].sum())
+        solver = constraints.solver(mujoco, model, equalities, room) if known_limits else PhysicsSolver.NOTHING
         friction = constraints.FrictionLoss(mujoco, model).numbers
         if solver is PhysicsSolver.NOTHING:
             friction = {name: numbers[:0] for name, numbers in friction.items()}
         pair_own = contacts.own * (solver is not PhysicsSolver.NOTHING)
-        candidates = _CANDIDATES[kinds]
         ne = equalities.rows if solver is not PhysicsSolver.NOTHING else 0
         num_rows = ne + len(friction["friction_id"]) + 2 * (model.jnt_limited.sum() + model.tendon_limited.sum())
         num_rows += ((candidates * contacts.rows)[pair_own > 0]).sum()
         num_rows += min(_MOST_ASKED, (contacts.rows[pair_own == 0] * _ASKED_CONTACTS).sum())
-        num_rows = min(_MOST_ROWS, num_rows)
+        num_rows = min(room, num_rows)
         trees = np.append(np.flatnonzero(np.diff(model.dof_treeid, prepend=-1)), model.nv)
         own = {
             "num_pairs": len(found),
@@ -198,6 +199,8 @@ class Plan:
             mine, theirs = self.contacts, compiled.contacts
             differ = mine.own != theirs.own
             names += [name for name in mine.tests if (mine.tests[name] != theirs.tests[name])[differ].any()]
+        if not other and self.sizes != compiled.sizes:  # of `most_rows`
+            names = ["geom_gap"]
         names = list(dict.fromkeys(names)) or sorted(other)
         return why + [f"with the lane's {name}, a step is not computed as those of the others" for name in names]
 
