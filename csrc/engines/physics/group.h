@@ -92,6 +92,7 @@ struct be_physics_group {
     be_physics_touching *touching;
     unsigned present; /* bits of lanes that are stepped and have not failed */
     unsigned left;    /* bits of lanes whose constraints are left to the caller */
+    unsigned unlike;  /* bits of lanes in which MuJoCo leaves out other rows of equalities than at the start */
     unsigned joined;  /* bits of lanes with rows, made here, that move several trees of joints */
     int forces;       /* 1: cfrc_ext is wanted of this evaluation */
     int senses;       /* BE_SENSES_...: what its sensors need; 0 if they are not read */
@@ -172,13 +173,10 @@ void be_physics_pgs(be_physics_group *g, unsigned lanes);
 #define be_physics_begin_forces BE_ISA_NAME(be_physics_begin_forces)
 void be_physics_begin_forces(be_physics_group *g);
 
-/* Adds the forces of contacts, and those of equalities in the lanes `held`, to cfrc_ext (mj_rnePostConstraint). */
+/* Adds the forces of contacts that were found here in the lanes `own`, of those that the caller has found in the lanes
+ * `asked`, and of equalities in the lanes `held`, to cfrc_ext (mj_rnePostConstraint). */
 #define be_physics_post_constraint BE_ISA_NAME(be_physics_post_constraint)
-void be_physics_post_constraint(be_physics_group *g, unsigned lanes, unsigned held);
-
-/* The same of lanes whose rows the caller has made. */
-#define be_physics_post_foreign BE_ISA_NAME(be_physics_post_foreign)
-void be_physics_post_foreign(be_physics_group *g, unsigned lanes);
+void be_physics_post_constraint(be_physics_group *g, unsigned own, unsigned asked, unsigned held);
 
 /* Fills in qacc and qfrc_constraint: the accelerations without constraints and, for lanes that have some, what the
  * caller answers. */

@@ -178,8 +178,7 @@ static void solve(be_physics_group *g, unsigned own, unsigned asked, unsigned to
     g->noted = asked & ready & ~g->left;
     if (g->forces) {
         const unsigned solved = own & ready & ~g->left;
-        be_physics_post_constraint(g, solved & touching, solved);
-        be_physics_post_foreign(g, g->noted);
+        be_physics_post_constraint(g, solved & touching, g->noted, solved | g->noted);
     }
 }
 
@@ -188,7 +187,8 @@ void be_physics_constrain_lanes(be_physics_group *g) {
     be_copy(g->qacc, g->qacc_smooth, m->nv);
     be_zero(g->qfrc_constraint, m->nv);
     /* What is wanted of contacts and equalities, and their rows alone do not tell. */
-    const int more = (g->forces && *m->holds) || g->senses & (BE_SENSES_PAIRS | BE_SENSES_CALLER);
+    const int held = g->forces && *m->holds, unknown = held && !m->num_equalities;
+    const int more = unknown || g->senses & (BE_SENSES_PAIRS | BE_SENSES_CALLER);
     g->touched = g->noted = 0;
     if (g->forces) be_physics_begin_forces(g);
     unsigned limits = be_mask_bits(g->wide ? limited(g, 1) : limited(g, 0)) & g->present;
@@ -221,7 +221,7 @@ void be_physics_constrain_lanes(be_physics_group *g) {
             note(g, g->job->left, apart & ~g->left, BE_LEFT_ISLANDS);
             g->left |= apart;
         }
-        ask(g, asked, limits);
+        ask(g, held ? asked & ~g->unlike : asked, limits);
         note(g, g->job->left, g->left & (own | asked), BE_LEFT_ROWS);
         solve(g, own, asked, touching);
     }

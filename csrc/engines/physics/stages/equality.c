@@ -260,9 +260,10 @@ BE_INLINE void make(be_physics_group *g, const int wide, unsigned lanes) {
         } else {
             hold(g, wide, &e);
         }
-        g->left |= lanes & be_mask_bits(at < 0 ? e.moves : ~e.moves);
+        g->unlike |= be_mask_bits(at < 0 ? e.moves : ~e.moves);
         if (at >= 0) value(g, wide, lanes, &e, at);
     }
+    g->left |= lanes & g->unlike;
 }
 
 void be_physics_make_equalities(be_physics_group *g, unsigned lanes) {

@@ -27,10 +27,10 @@ BE_INLINE void post(be_physics_group *g, const int wide, unsigned lanes) {
     const be_physics_model *m = g->m;
     for (int i = 0; i < g->num_touching; i++) {
         const int pair = g->touching[i].pair, k = g->touching[i].candidate;
-        const be_vl here = ((const be_vl *)g->contact_here)[k];
-        if (!(be_mask_bits(here) & lanes)) continue;
+        const be_vl here = ((const be_vl *)g->contact_here)[k] & be_lanes_of(lanes);
+        if (!be_any(here)) continue;
         be_vd along[6], force[6];
-        be_contact_force(along, g, wide, be_mask_bits(here) & lanes, pair, k);
+        be_contact_force(along, g, wide, be_mask_bits(here), pair, k);
         be_mul_mat_t_vec3(force, g->contact_frame + 9 * k, along + 3);
         be_mul_mat_t_vec3(force + 3, g->contact_frame + 9 * k, along);
         push(g, here, m->geom_bodyid[m->pair_geoms[2 * pair]], g->contact_pos + 3 * k, force, -1);
@@ -79,17 +79,8 @@ BE_INLINE void post_equalities(be_physics_group *g, const int wide, unsigned lan
     }
 }
 
-void be_physics_post_constraint(be_physics_group *g, unsigned lanes, unsigned held) {
-    if (g->wide) {
-        post(g, 1, lanes);
-        post_equalities(g, 1, held);
-    } else {
-        post(g, 0, lanes);
-        post_equalities(g, 0, held);
-    }
-}
-
-void be_physics_post_foreign(be_physics_group *g, unsigned lanes) {
+/* Of contacts that the caller has found. */
+static void post_foreign(be_physics_group *g, unsigned lanes) {
     for (; lanes; lanes &= lanes - 1) {
         const int lane = __builtin_ctz(lanes);
         for (int k = 0; k < g->num_foreign[lane]; k++) {
@@ -104,6 +95,17 @@ void be_physics_post_foreign(be_physics_group *g, unsigned lanes) {
                 push(g, be_lanes_of(1u << lane), g->m->geom_bodyid[contact->geoms[side]], point, force, side ? 1 : -1);
             }
         }
+    }
+}
+
+void be_physics_post_constraint(be_physics_group *g, unsigned own, unsigned asked, unsigned held) {
+    post_foreign(g, asked);
+    if (g->wide) {
+        post(g, 1, own);
+        post_equalities(g, 1, held);
+    } else {
+        post(g, 0, own);
+        post_equalities(g, 0, held);
     }
 }
 
