@@ -106,6 +106,7 @@ class Plan:
         deciding: what else all lanes of a group have to agree about: {name of a field: array}.
     """
 
+    @np.errstate(all="ignore")  # huge numbers become infinite, as they do in MuJoCo
     def __init__(self, mujoco: Any, model: Any, compiled: Plan | None = None):
         self.model = model
         self.pairs, self.numbers = (compiled.pairs, compiled.numbers) if compiled else pairs(mujoco, model)
@@ -296,8 +297,7 @@ def floats_of(lanes: Lanes, mujoco: Any, model: Any) -> tuple[NDArray[np.float64
     why = [f"the lane's model has {name}" for name in reasons(mujoco, model)]
     if why:
         return None, why
-    with np.errstate(all="ignore"):  # huge numbers become infinite, as they do in MuJoCo
-        plan = Plan(mujoco, model, lanes.plan)
+    plan = Plan(mujoco, model, lanes.plan)
     why = plan.unlike(lanes.plan)
     return (None, why) if why else (plan.floats, [])
 
