@@ -48,6 +48,8 @@ class Model:
         mass, inertia, flags, decoration = self.bound(), self.bound(), self.flags(), self.decoration()
         self.rng = np.random.default_rng((seed, 1))  # so that the rest of a model does not depend on its sensors
         sensors, site = self.sensors(), self.pick("sphere", "capsule", "ellipsoid", "cylinder", "box")
+        self.rng = np.random.default_rng((seed, 3))
+        equalities += self.site_equalities()
         self.text = (
             f'<mujoco><compiler angle="radian" boundmass="{mass}" boundinertia="{inertia}"/>'
             f"<option {self.attributes(options | self.smooth.options())}>{flags}</option>"
@@ -346,6 +348,17 @@ class Model:
                 second = f'joint2="{self.pick(*self.joints)}"' if kind == "joints" else ""
                 curve = f'polycoef="{self.numbers(5, -0.5, 0.5)}"'
                 found += f'<joint joint1="{self.joints[0]}" {second} {curve} {more}/>'
+        return found
+
+    def site_equalities(self):
+        """Of sites, and of two tendons."""
+        found, tendons = "", [place.split('"')[1] for place in self.places if place.startswith("tendon")]
+        pairs = [(kind, names) for kind, names in (("site", self.named["site"]), ("tendon", tendons)) if len(names) > 1]
+        for _ in range(self.pick(1, 1, 2) if pairs and self.chance(0.15) else 0):
+            kind, names = self.pick(*pairs)
+            one, two = self.rng.choice(names, 2, replace=False)
+            name = self.pick("connect", "weld") if kind == "site" else "tendon"
+            found += f'<{name} {kind}1="{one}" {kind}2="{two}" {self.curve()}/>'
         return found
 
     def sensors(self):

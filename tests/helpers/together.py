@@ -1,5 +1,7 @@
 """Steps lanes of MuJoCo models in groups and by mj_step, and compares every number."""
 
+import copy
+
 import numpy as np
 
 from batchenv import _core
@@ -90,6 +92,13 @@ def push(data, rng):
         data.xfrc_applied[body, rng.integers(6) :] = rng.standard_normal() * strength
 
 
+VARIED = (
+    *("body_mass", "body_inertia", "body_pos", "body_gravcomp", "dof_damping", "dof_armature", "dof_frictionloss"),
+    *("jnt_stiffness", "jnt_range", "jnt_margin", "tendon_stiffness", "tendon_damping", "actuator_gainprm"),
+    *("actuator_biasprm", "actuator_gear", "geom_friction", "geom_size", "geom_margin", "geom_gap", "geom_solref"),
+)  # fields of models that lanes may have of their own, any of which may be a little larger or smaller
+
+
 class Both:
     """LANES lanes of a model, which can be stepped in groups and by mj_step. names: see `lanes_of`. pushed: forces are
     applied to every other lane, and mocap bodies of some lanes are elsewhere.
@@ -114,6 +123,19 @@ class Both:
         """Gives all lanes the model that they had at first."""
         for lane in range(LANES):
             self.lanes.source.put_model(lane, self.lanes.model, self._floats)
+
+    def vary(self, rng):
+        """Gives some lanes models of their own, if lanes with these can be in groups."""
+        mujoco, _ = library.load()
+        for lane in np.flatnonzero(rng.random(LANES) < 0.6).tolist():
+            model = copy.copy(self.lanes.model)
+            for name in rng.choice(VARIED, 4, replace=False):
+                values = getattr(model, name)
+                values *= rng.uniform(0.8, 1.2, values.shape)
+            mujoco.mj_setConst(model, self._data)
+            floats, _ = physics.floats_of(self.lanes, mujoco, model)
+            if floats is not None:
+                self.lanes.source.put_model(lane, model, floats)
 
     def _put(self, lane, rng):
         mujoco, _ = library.load()
@@ -160,6 +182,9 @@ def found_by_mujoco(both):
     return sum(both.lanes.source.counts(lane)[3] for lane in range(LANES))
 
 
-def compare(model, rng, calls, names=_core.PHYSICS_ARRAYS, pushed=False):
-    """See `Both.compare`."""
-    return Both(model, names, pushed).compare(rng, calls)
+def compare(model, rng, calls, names=_core.PHYSICS_ARRAYS, pushed=False, varied=False):
+    """See `Both.compare`, and with `varied` `Both.vary`."""
+    both = Both(model, names, pushed)
+    if varied:
+        both.vary(rng)
+    return both.compare(rng, calls)

@@ -11,7 +11,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from batchenv import _core
-from batchenv._core import PHYSICS_MOST_SWEEPS, PhysicsLimit, PhysicsOwn, PhysicsPair, PhysicsShape, PhysicsSolver
+from batchenv._core import (
+    PHYSICS_MOST_SWEEPS,
+    PHYSICS_PGS_ROWS,
+    PhysicsLimit,
+    PhysicsOwn,
+    PhysicsPair,
+    PhysicsShape,
+    PhysicsSolver,
+)
 from batchenv.envs.mujoco import pruning, tendons
 from batchenv.envs.mujoco.features import disabled, since
 
@@ -20,6 +28,9 @@ _MINIMP, _MAXIMP = 0.0001, 0.9999  # of impedances
 _MINMU = 1e-5  # of friction
 _MIXED = -2
 _SLACK = 1e-6  # more than errors of rounding in a ball's angle
+_MOST_ROWS = 1000  # of constraints, for which groups have room
+# More than MuJoCo takes, as data.maxuse_arena tells: for a row, for a contact, and for everything else.
+_ROW_BYTES, _CONTACT_BYTES, _RESERVE = 1200, 700, 500_000
 
 
 def always(mujoco: Any, model: Any, solves: PhysicsSolver, equalities: Equalities) -> bool:
@@ -150,12 +161,21 @@ def sparse(mujoco: Any, model: Any) -> bool:
     return chosen == int(kinds.mjJAC_SPARSE) or (chosen == int(kinds.mjJAC_AUTO) and model.nv >= 60)
 
 
-def solver(mujoco: Any, model: Any, equalities: Equalities) -> PhysicsSolver:
-    """Which solver of this model csrc/engines/physics has.
+def most_rows(model: Any, idle_contacts: int) -> int:
+    """How many rows of constraints a lane in a group may have: MuJoCo needs memory for each. Where it has none left, it
+    leaves out constraints, or raises an error. idle_contacts: how many contacts without rows there may be, too."""
+    nv = int(model.nv)
+    left = int(model.narena) - _RESERVE - _CONTACT_BYTES * idle_contacts - 32 * nv * nv
+    return max(0, min(_MOST_ROWS, left // (_ROW_BYTES + 24 * nv)))
+
+
+def solver(mujoco: Any, model: Any, equalities: Equalities, room: int) -> PhysicsSolver:
+    """Which solver of this model csrc/engines/physics has. room: see `most_rows`.
 
     Newton works on each tree of joints, and PGS on one tree. The latter is MuJoCo 3.17's and later ones'.
     """
     option = model.opt
+    least = equalities.rows + len(_frictions(mujoco, model))
     elliptic = int(option.cone) == int(mujoco.mjtCone.mjCONE_ELLIPTIC)
     known = (
         not sparse(mujoco, model)
@@ -164,12 +184,12 @@ def solver(mujoco: Any, model: Any, equalities: Equalities) -> PhysicsSolver:
         and not disabled(mujoco, model, "REFSAFE", "WARMSTART", "MIDPHASE")
         and FrictionLoss(mujoco, model).solvable
     )
-    if not (known and equalities.own):
+    if not (known and equalities.own) or least > room:
         return PhysicsSolver.NOTHING
     if int(option.solver) == int(mujoco.mjtSolver.mjSOL_NEWTON):
         return PhysicsSolver.NEWTON
     pgs = not elliptic and since(mujoco, 3, 17) and model.ntree == 1 and 0 < option.iterations <= PHYSICS_MOST_SWEEPS
-    pgs = pgs and int(option.solver) == int(mujoco.mjtSolver.mjSOL_PGS)
+    pgs = pgs and int(option.solver) == int(mujoco.mjtSolver.mjSOL_PGS) and least <= PHYSICS_PGS_ROWS <= room
     return PhysicsSolver.PGS if pgs else PhysicsSolver.NOTHING
 
 

@@ -27,8 +27,8 @@ Lanes = Any  # library.Lanes; that module imports this one
 # Versions whose arithmetic is known. Between these two groups sums of quaternions changed, and RK4 of free joints.
 VERSIONS = (*((3, minor) for minor in range(11, 18)), (4, 0))
 
-# How many rows of constraints groups have room for, how many contacts that MuJoCo's functions find, and rows of these.
-_MOST_ROWS, _MOST_CALLED, _MOST_CALLED_ROWS = 1000, 128, 400
+# How many contacts that MuJoCo's functions find groups have room for, and how many rows of these.
+_MOST_CALLED, _MOST_CALLED_ROWS = 128, 400
 _CALLED_CONTACTS = 8  # of a pair without a height field
 _CANDIDATES = np.array([_core.PHYSICS_CANDIDATES[kind] for kind in sorted(PhysicsPair)])  # of each PhysicsPair
 
@@ -95,6 +95,7 @@ class Plan:
         deciding: what else all lanes of a group have to agree about: {name of a field: array}.
     """
 
+    @np.errstate(all="ignore")  # huge numbers become infinite, as they do in MuJoCo
     def __init__(self, mujoco: Any, model: Any, compiled: Plan | None = None):
         self.model = model
         self.pairs, self.numbers = (compiled.pairs, compiled.numbers) if compiled else pairs(mujoco, model)
@@ -107,19 +108,21 @@ class Plan:
         limits = constraints.limits(mujoco, model)
         known_limits = (limits["jnt_shape"] >= 0)[model.jnt_limited != 0].all()
         equalities = constraints.Equalities(mujoco, model)
-        solver = constraints.solver(mujoco, model, equalities) if known_limits else PhysicsSolver.NOTHING
+        called = contacts.own != PhysicsOwn.LOOKED
+        candidates = np.where(called, _called_contacts(mujoco, model, found), _CANDIDATES[kinds])
+        room = constraints.most_rows(model, candidates[contacts.begin > contacts.margin].sum())
+        solver = constraints.solver(mujoco, model, equalities, room) if known_limits else PhysicsSolver.NOTHING
         friction = constraints.FrictionLoss(mujoco, model).numbers
         if solver is PhysicsSolver.NOTHING:
             friction = {name: numbers[:0] for name, numbers in friction.items()}
         pair_own = contacts.own * (solver is not PhysicsSolver.NOTHING)
         looked, called = pair_own == PhysicsOwn.LOOKED, pair_own == PhysicsOwn.CALLED
-        candidates = np.where(looked, _CANDIDATES[kinds], np.where(called, _called_contacts(mujoco, model, found), 0))
         num_called = min(_MOST_CALLED, candidates[called].sum())
         ne = equalities.rows if solver is not PhysicsSolver.NOTHING else 0
         num_rows = ne + len(friction["friction_id"]) + 2 * (model.jnt_limited.sum() + model.tendon_limited.sum())
         rows = candidates * contacts.rows
         num_rows += rows[looked].sum() + min(_MOST_CALLED_ROWS, rows[called].sum())
-        num_rows = min(_MOST_ROWS, num_rows)
+        num_rows = min(room, num_rows)
         trees = np.append(np.flatnonzero(np.diff(model.dof_treeid, prepend=-1)), model.nv)
         own = {
             "num_pairs": len(found),
@@ -189,6 +192,8 @@ class Plan:
             mine, theirs = self.contacts, compiled.contacts
             differ = mine.own != theirs.own
             names += [name for name in mine.tests if (mine.tests[name] != theirs.tests[name])[differ].any()]
+        if not other and self.sizes != compiled.sizes:  # of `most_rows`
+            names = ["geom_gap"]
         names = list(dict.fromkeys(names)) or sorted(other)
         return why + [f"with the lane's {name}, a step is not computed as those of the others" for name in names]
 
@@ -287,8 +292,7 @@ def floats_of(lanes: Lanes, mujoco: Any, model: Any) -> tuple[NDArray[np.float64
     why = [f"the lane's model has {name}" for name in reasons(mujoco, model)]
     if why:
         return None, why
-    with np.errstate(all="ignore"):  # huge numbers become infinite, as they do in MuJoCo
-        plan = Plan(mujoco, model, lanes.plan)
+    plan = Plan(mujoco, model, lanes.plan)
     why = plan.unlike(lanes.plan)
     return (None, why) if why else (plan.floats, [])
 

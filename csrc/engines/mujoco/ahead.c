@@ -58,7 +58,8 @@ static void begin_lending(task *t) {
 
 static void lend_places(const task *t, const be_physics_group *group, int lane) {
     LEND(t, group, lane, BE_ARRAY_xpos, BE_ARRAY_xquat, BE_ARRAY_xmat, BE_ARRAY_xipos, BE_ARRAY_ximat,
-         BE_ARRAY_geom_xpos, BE_ARRAY_geom_xmat, BE_ARRAY_site_xpos, BE_ARRAY_site_xmat, BE_ARRAY_cvel);
+         BE_ARRAY_geom_xpos, BE_ARRAY_geom_xmat, BE_ARRAY_site_xpos, BE_ARRAY_site_xmat, BE_ARRAY_site_xquat,
+         BE_ARRAY_cvel);
 }
 
 /* Has MuJoCo find what constrains a lane. */

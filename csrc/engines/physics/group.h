@@ -160,7 +160,8 @@ void be_physics_pgs(be_physics_group *g, unsigned lanes);
 #define be_physics_begin_forces BE_ISA_NAME(be_physics_begin_forces)
 void be_physics_begin_forces(be_physics_group *g);
 
-/* Adds the forces of contacts, and those of equalities in the lanes `held`, to cfrc_ext (mj_rnePostConstraint). */
+/* Adds the forces of contacts that were found here in the lanes `own`, of those that the caller has found in the lanes
+ * `asked`, and of equalities in the lanes `held`, to cfrc_ext (mj_rnePostConstraint). */
 #define be_physics_post_constraint BE_ISA_NAME(be_physics_post_constraint)
 void be_physics_post_constraint(be_physics_group *g, unsigned lanes, unsigned held);
 

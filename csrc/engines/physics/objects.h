@@ -10,7 +10,7 @@ typedef struct be_object {
     int body;
 } be_object;
 
-/* type: BE_OBJECT_... */
+/* type: BE_OBJECT_..., or another one, such as a joint's: that has no place. */
 static inline be_object be_object_of(const be_physics_group *g, int type, int id) {
     switch (type) {
     case BE_OBJECT_BODY:
@@ -19,8 +19,10 @@ static inline be_object be_object_of(const be_physics_group *g, int type, int id
         return (be_object){g->xpos + 3 * id, g->xmat + 9 * id, id};
     case BE_OBJECT_GEOM:
         return (be_object){g->geom_xpos + 3 * id, g->geom_xmat + 9 * id, g->m->geom_bodyid[id]};
-    default:
+    case BE_OBJECT_SITE:
         return (be_object){g->site_xpos + 3 * id, g->site_xmat + 9 * id, g->m->site_bodyid[id]};
+    default:
+        return (be_object){0};
     }
 }
 

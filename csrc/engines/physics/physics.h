@@ -497,6 +497,7 @@ typedef struct be_physics_model {
     X(geom_xmat, 9 * m->ngeom)                                                                                         \
     X(site_xpos, 3 * m->nsite)                                                                                         \
     X(site_xmat, 9 * m->nsite)                                                                                         \
+    X(site_xquat, 4 * m->nsite) /* in mjData since MuJoCo 4 */                                                         \
     X(subtree_com, 3 * m->nbody)                                                                                       \
     X(cinert, 10 * m->nbody)                                                                                           \
     X(cdof, 6 * m->nv)                                                                                                 \

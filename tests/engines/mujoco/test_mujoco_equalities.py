@@ -66,6 +66,14 @@ def test_rows_of_equalities(kind, integrator, isa, monkeypatch):
     assert solved_by_mujoco(both) == 0
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_equalities_that_mujoco_solves(kind):
+    both = Both(mujoco.MjModel.from_xml_string(model_of(kind, 'solver="CG"')))
+    differs, compared, _ = both.compare(np.random.default_rng(0), (1, 2, 40, 1, 60))
+    assert not differs and compared > 3 * LANES
+    assert asked(both) > 0
+
+
 ACROSS = {
     "neighbours": '<weld body1="one_arm" body2="two"/>',
     "joints of others": '<joint joint1="six_joint" joint2="one_joint"/>',

@@ -27,6 +27,8 @@ SENSORS = {
 }
 EQUALITIES = {
     "": "",
+    "connect": '<equality><connect body1="two" body2="one" anchor="0 0 -.1"/></equality>',
+    "weld of sites": '<equality><weld site1="s" site2="t"/><connect site1="t" site2="s"/></equality>',
     "joint": '<equality><joint joint1="a" joint2="c" polycoef="0 .5 0 0 0"/></equality>',
     "weld": '<equality><weld body1="one" body2="two"/></equality>',
 }
