@@ -19,7 +19,7 @@ _MOST_BYTES = 2048  # between mjData.energy and the last of the pointers
 _COUNTS = ("ncon", "ne", "nf", "nl", "nefc")  # follow each other
 
 # As many rows of each kind as nowhere else in an mjData; the second state has others.
-_MODEL = """<mujoco><option jacobian="dense"/><worldbody><geom type="plane" size="9 9 1"/>
+_MODEL = """<mujoco><option jacobian="sparse"/><worldbody><geom type="plane" size="9 9 1"/>
 <body pos="0 0 .05"><freejoint/><geom type="box" size=".1 .1 .1"/>
 <body pos="0 0 .2"><joint name="a" axis="0 1 0" frictionloss="1" range=".1 1" limited="true"/><geom size=".02"/>
 <body pos="0 0 .1"><joint name="b" axis="0 1 0" frictionloss="1"/><geom size=".02"/></body></body></body>

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from batchenv import _core
 from batchenv._core import PHYSICS_MOST_SWEEPS, PhysicsLimit, PhysicsPair, PhysicsShape, PhysicsSolver
-from batchenv.envs.mujoco import arena, pruning
+from batchenv.envs.mujoco import arena, pruning, sparse
 from batchenv.envs.mujoco.features import disabled
 
 MINVAL = 1e-15  # mjMINVAL
@@ -163,11 +163,9 @@ def solver(mujoco: Any, model: Any, equalities: Equalities) -> PhysicsSolver:
     Newton works on each tree of joints, and PGS on one tree. The latter is MuJoCo 3.17's and later ones'.
     """
     option = model.opt
-    dense = int(mujoco.mjtJacobian.mjJAC_DENSE)
-    auto = int(mujoco.mjtJacobian.mjJAC_AUTO)
     elliptic = int(option.cone) == int(mujoco.mjtCone.mjCONE_ELLIPTIC)
     known = (
-        (int(option.jacobian) == dense or (int(option.jacobian) == auto and model.nv < 60))
+        (not sparse.is_sparse(mujoco, model) or sparse.is_known(mujoco, model))
         and option.noslip_iterations == 0
         and (model.ntree == 1 or not disabled(mujoco, model, "ISLAND"))
         and not disabled(mujoco, model, "REFSAFE", "WARMSTART", "MIDPHASE")

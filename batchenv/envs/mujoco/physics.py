@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from batchenv import _core
 from batchenv._core import PhysicsPair, PhysicsSolver
-from batchenv.envs.mujoco import actuators, arena, constraints, derivatives, inputs, passive, pruning, sensors
+from batchenv.envs.mujoco import actuators, arena, constraints, derivatives, inputs, passive, pruning, sensors, sparse
 from batchenv.envs.mujoco.features import disabled, pairs, reasons
 
 Lanes = Any  # library.Lanes; that module imports this one
@@ -29,6 +29,7 @@ VERSIONS = (*((3, minor) for minor in range(11, 18)), (4, 0))
 
 # Rows of constraints for which groups have room; of these for contacts that MuJoCo finds; and such contacts of a pair.
 _MOST_ROWS, _MOST_ASKED, _ASKED_CONTACTS = 1000, 400, 8
+_SPARSE_ROOM = 4  # with sparse matrices, lanes rarely have rows of MuJoCo's at the same places: how many there are
 _CANDIDATES = np.array([_core.PHYSICS_CANDIDATES[kind] for kind in sorted(PhysicsPair)])  # of each PhysicsPair
 
 # ---- the model, as csrc/engines/physics/physics.h has it
@@ -128,6 +129,8 @@ class Plan:
         num_rows = ne + len(friction["friction_id"]) + 2 * (model.jnt_limited.sum() + model.tendon_limited.sum())
         num_rows += ((candidates * contacts.rows)[pair_own > 0]).sum()
         num_rows += min(_MOST_ASKED, (contacts.rows[pair_own == 0] * _ASKED_CONTACTS).sum())
+        if sparse.is_sparse(mujoco, model) and not pair_own.all():
+            num_rows *= _SPARSE_ROOM
         num_rows = min(_MOST_ROWS, num_rows)
         trees = np.append(np.flatnonzero(np.diff(model.dof_treeid, prepend=-1)), model.nv)
         own = {
@@ -165,6 +168,7 @@ class Plan:
             "pair_curve": contacts.curve,
             **sensors.numbers(mujoco, model, found),
             **derivatives.numbers(mujoco, model),
+            **sparse.numbers(mujoco, model, solver is not PhysicsSolver.NOTHING),
         }
 
         def field(name: str) -> Any:

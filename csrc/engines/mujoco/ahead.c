@@ -7,9 +7,9 @@
 const char *const be_mujoco_state_names[] = {"TIME", "QPOS",         "QVEL",         "ACT",       "WARMSTART",
                                              "CTRL", "QFRC_APPLIED", "XFRC_APPLIED", "MOCAP_POS", "MOCAP_QUAT"};
 const char *const be_mujoco_place_names[] = {
-    "ncon",        "efc_J",         "efc_D",       "efc_R",        "efc_aref",    "efc_type",   "efc_id",
-    "tree_island", "efc_island",    "contact",     "contact size", "contact dim", "contact mu", "contact friction",
-    "contact pos", "contact frame", "contact geom"};
+    "ncon",        "efc_J",      "efc_J_rownnz",     "efc_J_rowadr", "efc_J_colind",  "efc_D",       "efc_R",
+    "efc_aref",    "efc_type",   "efc_id",           "tree_island",  "efc_island",    "contact",     "contact size",
+    "contact dim", "contact mu", "contact friction", "contact pos",  "contact frame", "contact geom"};
 const char *const be_mujoco_stage_names[] = {"mj_tendon",        "mj_collision",         "mj_makeConstraint",
                                              "mj_island",        "mj_projectConstraint", "mj_referenceConstraint",
                                              "mj_fwdConstraint", "mj_sensorPos",         "mj_sensorAcc",
@@ -104,6 +104,9 @@ static int make_rows(void *context, be_physics_group *group, int lane, int wants
                               .ne = counts[1],
                               .nf = counts[2],
                               .J = POINTER(MJ_AT_J),
+                              .J_rownnz = POINTER(MJ_AT_J_ROWNNZ),
+                              .J_rowadr = POINTER(MJ_AT_J_ROWADR),
+                              .J_colind = POINTER(MJ_AT_J_COLIND),
                               .D = POINTER(MJ_AT_D),
                               .R = POINTER(MJ_AT_R),
                               .aref = POINTER(MJ_AT_AREF),

@@ -153,6 +153,9 @@ enum {
 enum {
     MJ_AT_COUNTS,
     MJ_AT_J,
+    MJ_AT_J_ROWNNZ,
+    MJ_AT_J_ROWADR,
+    MJ_AT_J_COLIND,
     MJ_AT_D,
     MJ_AT_R,
     MJ_AT_AREF,

@@ -54,10 +54,23 @@
 enum { BE_PHYSICS_PYRAMID = 10 }; /* rows that a contact makes at most */
 enum { BE_PHYSICS_MATCH = 10 };   /* numbers that a sensor keeps of a contact: see touch.c */
 enum { BE_PHYSICS_PROBLEM = BE_PGS_ROWS * (BE_PGS_ROWS + 12) + 60 }; /* numbers that a lane's solver takes: see pgs.c */
+enum { BE_SPARSE_UPDATES = 4 }; /* rows that a factor takes together: see sparse.c */
 static inline int be_physics_has_pgs(const be_physics_model *m) { return *m->solves == BE_SOLVES_PGS; }
 static inline int64_t be_physics_newton_size(const be_physics_model *m) { /* see newton.c */
     const int64_t nv = m->nv;
+    if (*m->sparse) return 10 * m->num_rows + 5 * nv + 3 * m->nL + (BE_SPARSE_UPDATES + 1) * nv;
     return 10 * m->num_rows + 5 * nv + 2 * nv * nv + (*m->opt_cone ? nv * nv + 6 * nv : 0);
+}
+
+/* With sparse matrices: the last `count` degrees of freedom that move `last`, and itself, which are those that a row of
+ * constraints moves. Then a row of J begins with their numbers, and has no others. Otherwise `count` is nv. */
+typedef struct be_chain {
+    int last, count;
+} be_chain;
+
+/* The degrees of freedom of a chain. */
+static inline const int32_t *be_chain_dofs(const be_physics_model *m, be_chain chain) {
+    return m->L_colind + m->L_rowadr[chain.last] + m->L_rownnz[chain.last] - chain.count;
 }
 
 /* A candidate of a contact, and its pair of geoms. */
@@ -87,11 +100,14 @@ struct be_physics_group {
     int num_places;      /* for rows, so far */
     be_foreign *foreign; /* BE_MOST_FOREIGN of each lane, of which it has num_foreign */
     int num_foreign[BE_PHYSICS_LANES];
-    int *row_dim;     /* by place: 1, or how many rows belong to the cone that begins there */
-    int num_touching; /* candidates of contacts that some lane has: */
+    int *row_dim;        /* by place: 1, or how many rows belong to the cone that begins there */
+    be_chain *row_chain; /* with sparse matrices, by place: what the row moves, */
+    int *row_block;      /* and at its first row how many rows the constraint there has */
+    int num_touching;    /* candidates of contacts that some lane has: */
     be_physics_touching *touching;
     unsigned present; /* bits of lanes that are stepped and have not failed */
     unsigned left;    /* bits of lanes whose constraints are left to the caller */
+    unsigned crossed; /* bits of lanes with contacts that move joints of several chains, with sparse matrices */
     unsigned joined;  /* bits of lanes with rows, made here, that move several trees of joints */
     int forces;       /* 1: cfrc_ext is wanted of this evaluation */
     int senses;       /* BE_SENSES_...: what its sensors need; 0 if they are not read */
@@ -150,10 +166,10 @@ unsigned be_physics_collide(be_physics_group *g);
 void be_physics_make_constraint(be_physics_group *g, unsigned lanes);
 
 /* Finds a place for a cone of `dim` rows or, in models without cones, for the next `dim` rows, in some of the lanes
- * `left`, which are taken out of it, and are in *mask. Returns -1 if there is no room: then they get a bit in `left` of
- * the group. */
+ * `left`, which are taken out of it, and are in *mask. `chain` is what they move. Returns -1 if there is no room: then
+ * they get a bit in `left` of the group. */
 #define be_physics_take_place BE_ISA_NAME(be_physics_take_place)
-int be_physics_take_place(be_physics_group *g, unsigned *left, int dim, be_vl *mask);
+int be_physics_take_place(be_physics_group *g, unsigned *left, int dim, be_chain chain, be_vl *mask);
 
 /* The lanes in which another tree is between those of an island, among the rows that were made here. */
 #define be_physics_islands_apart BE_ISA_NAME(be_physics_islands_apart)

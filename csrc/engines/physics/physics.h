@@ -16,6 +16,7 @@
 /* ---- models ------------------------------------------------------------------------------------------ */
 
 /* Sizes of a model, by MuJoCo's names (nsensor is 0 where sensors are disabled). Ours are:
+ *   nL             numbers of L_colind
  *   num_trees      see tree_dofs
  *   num_lone       see lone_bodies
  *   num_pairs      see pair_geoms
@@ -39,6 +40,7 @@
     X(nD)                                                                                                              \
     X(nB)                                                                                                              \
     X(nJten)                                                                                                           \
+    X(nL)                                                                                                              \
     X(nsensor)                                                                                                         \
     X(nsensordata)                                                                                                     \
     X(num_trees)                                                                                                       \
@@ -84,6 +86,11 @@
  *   B_above     for each entry of B, that of the same degree of freedom in the parent's row, or -1
  *   lone_bodies bodies with a free joint, and nothing else in their tree, which implicitfast integrates in another way
  *   friction_id which degree of freedom, or nv + which tendon, each row of friction loss is of; tendons come last
+ *   sparse      1: MuJoCo's solver has sparse matrices. Then these are of the factor of its Hessian, where each row of
+ *               constraints moves degrees of freedom of one chain (empty otherwise): L_rownnz, L_rowadr and L_colind;
+ *               where the degrees of freedom end that one moves (L_end); with which row the block of each begins when
+ *               the factor is made, from the last row on (L_top), and when it is used, from the first row on (L_first);
+ *               how many numbers there are in a row and those of all that move it (L_cost)
  *   tree_dofs   where each tree of joints begins in the degrees of freedom, and their number at the end
  *   pair_geoms  two numbers for each pair of geoms that may ever touch, in the order in which MuJoCo looks at them
  *   pair_kind   be_physics_pair_kind
@@ -189,6 +196,14 @@
     X(eq_row)                                                                                                          \
     X(eq_shape)                                                                                                        \
     X(friction_id)                                                                                                     \
+    X(sparse)                                                                                                          \
+    X(L_rownnz)                                                                                                        \
+    X(L_rowadr)                                                                                                        \
+    X(L_colind)                                                                                                        \
+    X(L_end)                                                                                                           \
+    X(L_top)                                                                                                           \
+    X(L_first)                                                                                                         \
+    X(L_cost)                                                                                                          \
     X(tree_dofs)                                                                                                       \
     X(pair_geoms)                                                                                                      \
     X(pair_kind)                                                                                                       \
@@ -531,6 +546,7 @@ enum {
     BE_LEFT_TENDONS, /* a tendon was at its limit */
     BE_LEFT_ROWS,    /* there were more than num_rows rows */
     BE_LEFT_ISLANDS, /* trees of joints move together, and others are between them */
+    BE_LEFT_CHAINS,  /* with sparse matrices, a row moved joints of several chains */
     BE_LEFT_PLACES,  /* a capsule's axis was only a point */
     BE_LEFT_HESSIAN, /* the solver's Hessian was singular */
     BE_LEFT_SENSORS, /* there are sensors of contacts that only the caller knows */
@@ -547,10 +563,11 @@ typedef struct be_physics_group be_physics_group; /* the arrays of a group: see 
 typedef int be_physics_constrain(void *context, be_physics_group *group, int lane, int wants);
 
 /* Rows of a lane's constraints: ne of equalities and nf of friction loss, and then of limits and contacts. J is count x
- * nv. */
+ * nv, or sparse. */
 typedef struct be_physics_rows {
     int count, ne, nf;
     const double *J, *D, *R, *aref;
+    const int32_t *J_rownnz, *J_rowadr, *J_colind;
     /* With several trees of joints: MuJoCo's tree_island and efc_island. */
     const int32_t *tree_island, *island;
     /* MuJoCo's efc_type and efc_id and, of each contact, numbers at places in bytes. */

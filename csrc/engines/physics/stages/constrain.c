@@ -68,6 +68,11 @@ static const void *contact_of(const be_physics_rows *rows, int k, int64_t at) {
 
 /* How many of the caller's rows belong together from row k on. */
 static int dim_of(const be_physics_model *m, const be_physics_rows *rows, int k) {
+    if (*m->sparse && rows->type[k] >= BE_ROW_OF_CONTACT) {
+        int end = k + 1;
+        while (end < rows->count && rows->type[end] == rows->type[k] && rows->id[end] == rows->id[k]) end++;
+        return end - k;
+    }
     if (!*m->opt_cone || rows->type[k] != BE_ROW_OF_CONE) return 1;
     return *(const int32_t *)contact_of(rows, k, rows->dim_at);
 }
@@ -88,11 +93,24 @@ static int put_islands(be_physics_group *g, int lane, const be_physics_rows *row
     return 1;
 }
 
+/* What row k of the caller's moves. Its count is -1 if that is of several chains. */
+static be_chain chain_of(const be_physics_model *m, const be_physics_rows *rows, int k) {
+    if (!*m->sparse) return (be_chain){0, (int)m->nv};
+    const int32_t *dofs = rows->J_colind + rows->J_rowadr[k];
+    be_chain chain = {rows->J_rownnz[k] ? dofs[rows->J_rownnz[k] - 1] : 0, rows->J_rownnz[k]};
+    if (chain.count > m->L_rownnz[chain.last]) chain.count = -1;
+    for (int i = 0; i < chain.count; i++) {
+        if (dofs[i] != be_chain_dofs(m, chain)[i]) chain.count = -1;
+    }
+    return chain;
+}
+
 /* Copies row k of the caller's to place `place` of a lane. */
 static void put_row(be_physics_group *g, int lane, int place, const be_physics_rows *rows, int k) {
-    const int64_t nv = g->m->nv;
+    const int64_t nv = g->m->nv, count = *g->m->sparse ? rows->J_rownnz[k] : nv;
+    const double *from = rows->J + (*g->m->sparse ? rows->J_rowadr[k] : k * nv);
     double *to = (double *)(g->J + place * nv) + lane;
-    for (int64_t i = 0; i < nv; i++) to[i * BE_VL] = rows->J[k * nv + i];
+    for (int64_t i = 0; i < count; i++) to[i * BE_VL] = from[i];
     ((double *)&g->D[place])[lane] = rows->D[k];
     ((double *)&g->R[place])[lane] = rows->R[k];
     ((double *)&g->aref[place])[lane] = rows->aref[k];
@@ -138,10 +156,15 @@ static int take_rows(be_physics_group *g, int lane, const be_physics_rows *rows)
         const int dim = dim_of(m, rows, k);
         unsigned left = 1u << lane;
         be_vl mask;
-        const int place = be_physics_take_place(g, &left, dim, &mask);
+        const be_chain chain = chain_of(m, rows, k);
+        if (chain.count < 0) {
+            g->crossed |= 1u << lane;
+            return 0;
+        }
+        const int place = be_physics_take_place(g, &left, dim, chain, &mask);
         if (place < 0) return 0;
         for (int j = 0; j < dim; j++) put_row(g, lane, place + j, rows, k + j);
-        if (dim > 1) put_friction(g, lane, place, rows, k, dim);
+        if (dim > 1 && *m->opt_cone) put_friction(g, lane, place, rows, k, dim);
         if (noted && rows->type[k] >= BE_ROW_OF_CONTACT && !put_contact(g, lane, place, rows, k)) return 0;
         k += dim;
     }
@@ -216,13 +239,17 @@ void be_physics_constrain_lanes(be_physics_group *g) {
     const unsigned own = (m->num_equalities + m->ne + m->nf ? g->present : limits | touching) & ~g->left;
     if (own | asked) {
         be_physics_make_constraint(g, own);
+        note(g, g->job->left, g->left & own, BE_LEFT_ROWS);
         if (g->joined) {
             const unsigned apart = be_physics_islands_apart(g) & own;
             note(g, g->job->left, apart & ~g->left, BE_LEFT_ISLANDS);
             g->left |= apart;
         }
+        note(g, g->job->left, g->crossed & ~g->left, BE_LEFT_CHAINS);
+        g->left |= g->crossed;
         ask(g, asked, limits);
-        note(g, g->job->left, g->left & (own | asked), BE_LEFT_ROWS);
+        note(g, g->job->left, g->left & asked & ~g->crossed, BE_LEFT_ROWS);
+        note(g, g->job->left, g->left & asked & g->crossed, BE_LEFT_CHAINS);
         solve(g, own, asked, touching);
     }
     leave(g, g->left, limits, g->left);

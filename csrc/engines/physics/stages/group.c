@@ -19,7 +19,8 @@ static size_t bytes(const be_physics_model *m) {
     BE_PHYSICS_ARRAYS(ADD)
     BE_PHYSICS_SCRATCH(ADD)
 #undef ADD
-    return rounded(sizeof(be_physics_group)) + rounded(vectors * sizeof(be_vd)) +
+    const size_t places = *m->sparse ? rounded((size_t)m->num_rows * (sizeof(be_chain) + sizeof(int))) : 0;
+    return rounded(sizeof(be_physics_group)) + places + rounded(vectors * sizeof(be_vd)) +
            rounded((size_t)m->num_rows * sizeof(int)) +
            rounded((size_t)m->num_candidates * sizeof(be_physics_touching)) + foreign_bytes(m);
 }
@@ -39,10 +40,13 @@ static be_physics_group *make(const be_physics_model *m, void *memory) {
     g->row_dim = (int *)next;
     g->touching = (be_physics_touching *)((char *)g->row_dim + rounded((size_t)m->num_rows * sizeof(int)));
     g->foreign = (be_foreign *)((char *)g->touching + rounded((size_t)m->num_candidates * sizeof *g->touching));
+    g->row_chain = (be_chain *)((char *)g->foreign + foreign_bytes(m));
+    g->row_block = (int *)(g->row_chain + (*m->sparse ? m->num_rows : 0));
     for (int k = 0; k < m->nf; k++) { /* of friction loss: these rows are never written over */
         const int id = m->friction_id[k], dof = id < m->nv ? id : m->ten_J_colind[m->ten_J_rowadr[id - m->nv]];
         be_vd *tree = &g->row_tree[m->ne + k];
-        if (id < m->nv) g->J[(m->ne + k) * m->nv + id] = be_set1(1);
+        if (id < m->nv) g->J[(m->ne + k) * m->nv + (*m->sparse ? 0 : id)] = be_set1(1);
+        if (*m->sparse) g->row_chain[k] = (be_chain){id, 1}, g->row_block[k] = 1;
         while (m->tree_dofs[(int)(*tree)[0] + 1] <= dof) *tree += 1;
     }
     for (int k = 0; k < BE_PHYSICS_NUM_ARRAYS; k++) g->counts[k] = be_physics_array_size(m, k);
