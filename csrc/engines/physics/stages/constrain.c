@@ -186,6 +186,23 @@ static void ask(be_physics_group *g, unsigned lanes, unsigned limits) {
     }
 }
 
+/* Makes the rows of some lanes, and has the caller make those of others. Lanes that cannot be solved here get a bit in
+ * g->left. */
+static void make_rows(be_physics_group *g, unsigned own, unsigned asked, unsigned limits) {
+    be_physics_make_constraint(g, own);
+    note(g, g->job->left, g->left & own, BE_LEFT_ROWS);
+    if (g->joined) {
+        const unsigned apart = be_physics_islands_apart(g) & own;
+        note(g, g->job->left, apart & ~g->left, BE_LEFT_ISLANDS);
+        g->left |= apart;
+    }
+    note(g, g->job->left, g->crossed & own & ~g->left, BE_LEFT_CHAINS);
+    g->left |= g->crossed;
+    ask(g, asked, limits);
+    note(g, g->job->left, g->left & asked & ~g->crossed, BE_LEFT_ROWS);
+    note(g, g->job->left, g->left & asked & g->crossed, BE_LEFT_CHAINS);
+}
+
 /* Solves the constraints of some lanes, of which `touching` have contacts, and of others, whose rows the caller has
  * made.
  */
@@ -224,13 +241,15 @@ void be_physics_constrain_lanes(be_physics_group *g) {
         leave(g, limits | foreign, limits, foreign);
         return;
     }
-    const unsigned known = g->left = foreign | at_limit;
+    /* Lanes with contacts between chains are likely to have them again: nothing is done for them in vain. */
+    const unsigned crossed = *m->sparse ? g->crossed & g->present : 0, known = g->left = foreign | at_limit | crossed;
     const unsigned touching = m->num_candidates ? be_physics_collide(g) & g->present : 0;
-    const unsigned misplaced = g->left & ~known, asked = *m->asks && !more ? g->left : 0;
+    const unsigned misplaced = g->left & ~known, asked = *m->asks && !more ? g->left & ~crossed : 0;
     g->touched &= ~asked;
     int (*counts)[BE_LEFT_CAUSES] = asked ? g->job->asked : g->job->left;
-    note(g, counts, foreign, *m->always ? BE_LEFT_ALWAYS : BE_LEFT_PAIRS);
-    note(g, counts, at_limit & ~foreign, BE_LEFT_TENDONS);
+    note(g, g->job->left, crossed, BE_LEFT_CHAINS);
+    note(g, counts, foreign & ~crossed, *m->always ? BE_LEFT_ALWAYS : BE_LEFT_PAIRS);
+    note(g, counts, at_limit & ~foreign & ~crossed, BE_LEFT_TENDONS);
     note(g, counts, misplaced, BE_LEFT_PLACES);
     if (g->senses & BE_SENSES_CALLER) {
         note(g, g->job->left, g->touched & ~g->left, BE_LEFT_SENSORS);
@@ -238,18 +257,7 @@ void be_physics_constrain_lanes(be_physics_group *g) {
     }
     const unsigned own = (m->num_equalities + m->ne + m->nf ? g->present : limits | touching) & ~g->left;
     if (own | asked) {
-        be_physics_make_constraint(g, own);
-        note(g, g->job->left, g->left & own, BE_LEFT_ROWS);
-        if (g->joined) {
-            const unsigned apart = be_physics_islands_apart(g) & own;
-            note(g, g->job->left, apart & ~g->left, BE_LEFT_ISLANDS);
-            g->left |= apart;
-        }
-        note(g, g->job->left, g->crossed & ~g->left, BE_LEFT_CHAINS);
-        g->left |= g->crossed;
-        ask(g, asked, limits);
-        note(g, g->job->left, g->left & asked & ~g->crossed, BE_LEFT_ROWS);
-        note(g, g->job->left, g->left & asked & g->crossed, BE_LEFT_CHAINS);
+        make_rows(g, own, asked, limits);
         solve(g, own, asked, touching);
     }
     leave(g, g->left, limits, g->left);

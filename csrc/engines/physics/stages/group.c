@@ -96,6 +96,7 @@ static void step(be_physics_group *g, be_physics_job *job) {
     g->columns = g->wide_columns;
     if (job->count < BE_VL) pad(g);
     g->present = all;
+    g->crossed = 0;
     BE_PHYSICS_STAGE_NAME(integrate)(g);
     job->failed = all & ~g->present;
 }

@@ -312,7 +312,7 @@ void be_physics_make_constraint(be_physics_group *g, unsigned lanes) {
     const int first = (int)(g->m->ne + g->m->nf);
     g->nefc = g->next = be_lane_numbers() * 0 + first;
     for (int tree = 0; tree < g->m->num_trees; tree++) g->tree_first[tree] = be_set1(tree);
-    g->joined = g->crossed = 0;
+    g->joined = 0;
     for (g->num_places = 0; g->num_places < first; g->num_places++) {
         g->row_dim[g->num_places] = 1;
         ((be_vl *)g->row_here)[g->num_places] = g->num_places < g->m->ne ? be_lane_numbers() < 0 : BE_ALL_LANES;
