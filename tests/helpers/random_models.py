@@ -86,7 +86,7 @@ class Model:
             "integrator": self.pick("Euler", "Euler", "RK4", "implicitfast", "implicit"),
             "solver": self.pick("Newton", "Newton", "Newton", "PGS", "PGS", "CG"),
             "cone": self.pick("pyramidal", "pyramidal", "elliptic"),
-            "jacobian": self.pick("auto", "auto", "dense", "sparse") if self.chance(0.2) else "auto",
+            "jacobian": self.pick("auto", "auto", "dense", "sparse"),
             "iterations": self.pick(100, 50, 5, 3, 2, 1, 1),
             "ls_iterations": self.pick(50, 20, 8, 6, 5, 4, 3, 2, 1),
             "tolerance": self.pick(1e-8, 1e-8, 1e-4, 1e-2, 0, 1e-15),

@@ -20,7 +20,7 @@ from batchenv._core import (
     PhysicsShape,
     PhysicsSolver,
 )
-from batchenv.envs.mujoco import pruning, tendons
+from batchenv.envs.mujoco import pruning, sparse, tendons
 from batchenv.envs.mujoco.features import disabled, since
 
 MINVAL = 1e-15  # mjMINVAL
@@ -155,12 +155,6 @@ class FrictionLoss:
         self.solvable = follow and bool((shape != _MIXED).all())
 
 
-def sparse(mujoco: Any, model: Any) -> bool:
-    """Whether MuJoCo has sparse Jacobians of constraints."""
-    kinds, chosen = mujoco.mjtJacobian, int(model.opt.jacobian)
-    return chosen == int(kinds.mjJAC_SPARSE) or (chosen == int(kinds.mjJAC_AUTO) and model.nv >= 60)
-
-
 def most_rows(model: Any, idle_contacts: int) -> int:
     """How many rows of constraints a lane in a group may have: MuJoCo needs memory for each. Where it has none left, it
     leaves out constraints, or raises an error. idle_contacts: how many contacts without rows there may be, too."""
@@ -178,7 +172,7 @@ def solver(mujoco: Any, model: Any, equalities: Equalities, room: int) -> Physic
     least = equalities.rows + len(_frictions(mujoco, model))
     elliptic = int(option.cone) == int(mujoco.mjtCone.mjCONE_ELLIPTIC)
     known = (
-        not sparse(mujoco, model)
+        (not sparse.is_sparse(mujoco, model) or sparse.is_known(mujoco, model))
         and option.noslip_iterations == 0
         and (model.ntree == 1 or not disabled(mujoco, model, "ISLAND"))
         and not disabled(mujoco, model, "REFSAFE", "WARMSTART", "MIDPHASE")

@@ -19,7 +19,17 @@ from numpy.typing import NDArray
 
 from batchenv import _core
 from batchenv._core import PhysicsOwn, PhysicsPair, PhysicsSolver
-from batchenv.envs.mujoco import actuators, constraints, derivatives, inputs, passive, pruning, sensors, tendons
+from batchenv.envs.mujoco import (
+    actuators,
+    constraints,
+    derivatives,
+    inputs,
+    passive,
+    pruning,
+    sensors,
+    sparse,
+    tendons,
+)
 from batchenv.envs.mujoco.features import disabled, pairs, reasons
 
 Lanes = Any  # library.Lanes; that module imports this one
@@ -30,6 +40,7 @@ VERSIONS = (*((3, minor) for minor in range(11, 18)), (4, 0))
 # How many contacts that MuJoCo's functions find groups have room for, and how many rows of these.
 _MOST_CALLED, _MOST_CALLED_ROWS = 128, 400
 _CALLED_CONTACTS = 8  # of a pair without a height field
+_SPARSE_ROOM = 4  # with sparse matrices, lanes rarely have such contacts at the same places: how many there are
 _CANDIDATES = np.array([_core.PHYSICS_CANDIDATES[kind] for kind in sorted(PhysicsPair)])  # of each PhysicsPair
 
 # ---- the model, as csrc/engines/physics/physics.h has it
@@ -122,6 +133,8 @@ class Plan:
         num_rows = ne + len(friction["friction_id"]) + 2 * (model.jnt_limited.sum() + model.tendon_limited.sum())
         rows = candidates * contacts.rows
         num_rows += rows[looked].sum() + min(_MOST_CALLED_ROWS, rows[called].sum())
+        if sparse.is_sparse(mujoco, model) and called.any():
+            num_rows *= _SPARSE_ROOM
         num_rows = min(room, num_rows)
         trees = np.append(np.flatnonzero(np.diff(model.dof_treeid, prepend=-1)), model.nv)
         own = {
@@ -138,7 +151,7 @@ class Plan:
             **friction,
             "version": int(version[0]) * 1000 + int(version[1]),
             "always": int(constraints.always(mujoco, model, solver, equalities)),
-            "sparse": constraints.sparse(mujoco, model),
+            "sparse_jacobian": int(sparse.is_sparse(mujoco, model)),
             **limits,
             **tendons.numbers(mujoco, model),
             **actuators.numbers(mujoco, model),
@@ -159,6 +172,7 @@ class Plan:
             "pair_curve": contacts.curve,
             **sensors.numbers(mujoco, model, found),
             **derivatives.numbers(mujoco, model),
+            **sparse.numbers(mujoco, model, solver is not PhysicsSolver.NOTHING),
         }
 
         def field(name: str) -> Any:

@@ -16,6 +16,7 @@
 /* ---- models ------------------------------------------------------------------------------------------ */
 
 /* Sizes of a model, by MuJoCo's names (nsensor is 0 where sensors are disabled). Ours are:
+ *   nL             numbers of L_colind
  *   num_trees      see tree_dofs
  *   num_lone       see lone_bodies
  *   num_pairs      see pair_geoms
@@ -40,6 +41,7 @@
     X(nD)                                                                                                              \
     X(nB)                                                                                                              \
     X(nJten)                                                                                                           \
+    X(nL)                                                                                                              \
     X(nsensor)                                                                                                         \
     X(nsensordata)                                                                                                     \
     X(num_trees)                                                                                                       \
@@ -64,7 +66,7 @@
  *   limits_tendons   1: some actuator is at a tendon with a limit of its actuators' forces
  *   wrap_side   the site on whose side a tendon wraps around a geom, or -1
  *   spatial     1: some tendon is not fixed
- *   sparse      1: MuJoCo's Jacobians of constraints are sparse
+ *   sparse_jacobian   1: MuJoCo's Jacobians of constraints are sparse
  *   arms_tendons   1: some tendon has an armature
  *   polynomials BE_POLY_...: which springs and dampers are not linear
  *   actuator_moment   each actuator's row of `moments`, or -1: at a slide or hinge joint or a tendon
@@ -88,6 +90,11 @@
  *   B_above     for each entry of B, that of the same degree of freedom in the parent's row, or -1
  *   lone_bodies bodies with a free joint, and nothing else in their tree, which implicitfast integrates in another way
  *   friction_id which degree of freedom, or nv + which tendon, each row of friction loss is of; tendons come last
+ *   sparse      1: MuJoCo's solver has sparse matrices. Then these are of the factor of its Hessian, where each row of
+ *               constraints moves degrees of freedom of one chain (empty otherwise): L_rownnz, L_rowadr and L_colind;
+ *               where the degrees of freedom end that one moves (L_end); with which row the block of each begins when
+ *               the factor is made, from the last row on (L_top), and when it is used, from the first row on (L_first);
+ *               how many numbers there are in a row and those of all that move it (L_cost)
  *   tree_dofs   where each tree of joints begins in the degrees of freedom, and their number at the end
  *   pair_geoms  two numbers for each pair of geoms that may ever touch, in the order in which MuJoCo looks at them
  *   pair_kind   be_physics_pair_kind
@@ -128,7 +135,7 @@
     X(wrap_objid)                                                                                                      \
     X(wrap_side)                                                                                                       \
     X(spatial)                                                                                                         \
-    X(sparse)                                                                                                          \
+    X(sparse_jacobian)                                                                                                 \
     X(arms_tendons)                                                                                                    \
     X(actuator_trntype)                                                                                                \
     X(actuator_trnid)                                                                                                  \
@@ -196,6 +203,14 @@
     X(eq_row)                                                                                                          \
     X(eq_shape)                                                                                                        \
     X(friction_id)                                                                                                     \
+    X(sparse)                                                                                                          \
+    X(L_rownnz)                                                                                                        \
+    X(L_rowadr)                                                                                                        \
+    X(L_colind)                                                                                                        \
+    X(L_end)                                                                                                           \
+    X(L_top)                                                                                                           \
+    X(L_first)                                                                                                         \
+    X(L_cost)                                                                                                          \
     X(tree_dofs)                                                                                                       \
     X(pair_geoms)                                                                                                      \
     X(pair_kind)                                                                                                       \
@@ -550,6 +565,7 @@ enum {
     BE_LEFT_TENDONS, /* a tendon was at its limit */
     BE_LEFT_ROWS,    /* there were more than num_rows rows, or num_called contacts */
     BE_LEFT_ISLANDS, /* trees of joints move together, and others are between them */
+    BE_LEFT_CHAINS,  /* with sparse matrices, a row moved joints of several chains */
     BE_LEFT_PLACES,  /* a capsule's axis was only a point */
     BE_LEFT_HESSIAN, /* the solver's Hessian was singular */
     BE_LEFT_SENSORS, /* there are sensors of contacts that only the caller knows */

@@ -162,7 +162,7 @@ BE_PHYSICS_STAGE(tendon)
 /* Adds up `moves` times the velocities, as mj_tendonDot does it. */
 static be_vd change_by(const be_physics_group *g, const be_vd *moves, be_vd divisor, be_vd sum) {
     const be_physics_model *m = g->m;
-    if (!*m->sparse) return sum + be_dot(moves, g->qvel, m->nv) / divisor;
+    if (!*m->sparse_jacobian) return sum + be_dot(moves, g->qvel, m->nv) / divisor;
     for (int d = 0; d < m->nv; d++) sum += moves[d] / divisor * g->qvel[d];
     return sum;
 }
