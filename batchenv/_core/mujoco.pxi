@@ -70,6 +70,7 @@ cdef extern from "engines/mujoco/mujoco.h" nogil:
         const int64_t *first
     ctypedef struct be_physics_functions:
         void *mju_rayGeom
+        void *mju_wrap
     ctypedef struct be_mujoco_together:
         const be_physics_isa *isa
         be_physics_model model
@@ -142,7 +143,7 @@ PHYSICS_FLOATS = _names(be_physics_float_names, BE_PHYSICS_NUM_FLOATS)
 PHYSICS_ARRAYS = _names(be_physics_array_names, BE_PHYSICS_NUM_ARRAYS)
 PHYSICS_SENSORS = _names(be_physics_sensor_names, BE_PHYSICS_NUM_SENSORS)
 PHYSICS_LEFT = _names(be_physics_left_texts, BE_LEFT_CAUSES)
-PHYSICS_FUNCTIONS = ("mju_rayGeom", "mjCOLLISIONFUNC")
+PHYSICS_FUNCTIONS = ("mju_rayGeom", "mju_wrap", "mjCOLLISIONFUNC")
 PHYSICS_EQUALITY_DATA = <int>BE_EQUALITY_DATA
 PHYSICS_MOST_CONTACTS = <int>BE_MOST_CONTACTS
 PHYSICS_LEFT_PAIRS = <int>BE_LEFT_PAIRS
@@ -422,6 +423,7 @@ cdef class MujocoSource(Engine):
         for i in range(MJ_STAGES):
             together.stage[i] = _address(functions[MUJOCO_STAGES[i]])
         together.functions.mju_rayGeom = _address(functions["mju_rayGeom"])
+        together.functions.mju_wrap = _address(functions["mju_wrap"])
         for i in range(MJ_STATES):
             together.state_at[i] = state_at[i]
         together.collisions = _address(functions["mjCOLLISIONFUNC"])

@@ -4,6 +4,7 @@ import numpy as np
 
 from helpers.mujoco import mujoco
 from helpers.random_smooth import Smooth
+from helpers.random_tendons import Cords
 
 NAMED = ("body", "geom", "site", "ball", "free", "actuator", "limited_joint", "limited_tendon")
 CONTACT_FIELDS = ("found", "force", "torque", "dist", "pos", "normal", "tangent")
@@ -23,7 +24,7 @@ class Model:
     """A random model as XML."""
 
     def __init__(self, seed):
-        self.rng, self.smooth = np.random.default_rng(seed), Smooth(seed)
+        self.rng, self.smooth, self.cords = np.random.default_rng(seed), Smooth(seed), Cords(seed)
         self.joints, self.made, self.places = [], 0, []
         self.named = {kind: [] for kind in NAMED}
         self.rubs = self.chance(0.4)
@@ -31,12 +32,15 @@ class Model:
         trees = self.pick(1, 1, 1, 1, 2)
         bodies = "".join(self.tree(3 * k) for k in range(trees))
         bodies += "".join(self.lone_body() for _ in range(self.pick(1, 1, 2)) if self.chance(0.15))
+        bodies += self.cords.site(scale=1)
         surface, tilt = self.surface(), self.turned(0.1) if self.chance(0.3) else ""
         plane = f'<geom name="plane" type="plane" size="9 9 1" {surface} {tilt}/>'
         actuators, tendons = self.actuators(), self.tendons()
         if self.chance(0.5):
             tendons += self.more_tendons()
             actuators += self.servos()
+        tendons += self.spatial()
+        actuators += self.cords.sliders()
         places = [*self.places, *(f'joint="{name}"' for name in self.joints)]
         joints = [*self.joints, *self.named["ball"], *self.named["free"], *self.named["free"]]
         actuators += f"<actuator>{self.smooth.actuators(places, joints, self.named['site'])}</actuator>"
@@ -44,6 +48,8 @@ class Model:
         mass, inertia, flags, decoration = self.bound(), self.bound(), self.flags(), self.decoration()
         self.rng = np.random.default_rng((seed, 1))  # so that the rest of a model does not depend on its sensors
         sensors, site = self.sensors(), self.pick("sphere", "capsule", "ellipsoid", "cylinder", "box")
+        self.rng = np.random.default_rng((seed, 3))
+        equalities += self.site_equalities()
         self.text = (
             f'<mujoco><compiler angle="radian" boundmass="{mass}" boundinertia="{inertia}"/>'
             f"<option {self.attributes(options | self.smooth.options())}>{flags}</option>"
@@ -80,7 +86,7 @@ class Model:
             "integrator": self.pick("Euler", "Euler", "RK4", "implicitfast", "implicit"),
             "solver": self.pick("Newton", "Newton", "Newton", "PGS", "PGS", "CG"),
             "cone": self.pick("pyramidal", "pyramidal", "elliptic"),
-            "jacobian": self.pick("auto", "auto", "dense", "sparse") if self.chance(0.2) else "auto",
+            "jacobian": self.pick("auto", "auto", "dense", "sparse"),
             "iterations": self.pick(100, 50, 5, 3, 2, 1, 1),
             "ls_iterations": self.pick(50, 20, 8, 6, 5, 4, 3, 2, 1),
             "tolerance": self.pick(1e-8, 1e-8, 1e-4, 1e-2, 0, 1e-15),
@@ -186,8 +192,9 @@ class Model:
         sizes = {"sphere": 1, "capsule": 2, "cylinder": 2}.get(kind, 3)
         affinity = "" if self.chance(0.3) else 'contype="1" conaffinity="0"'  # touches the plane only
         place = f'pos="{self.numbers(3, -0.1, 0.1)}" {self.turned()}' if self.chance(0.7) else ""
-        size = f'size="{self.numbers(sizes, 0.03, 0.2)}"'
-        return f'<geom {self.name("geom")} type="{kind}" {size} {place} {affinity} {self.mass()} {self.surface()}/>'
+        size, name = f'size="{self.numbers(sizes, 0.03, 0.2)}"', self.name("geom")
+        self.cords.round += [self.named["geom"][-1]] if kind in ("sphere", "cylinder") else []
+        return f'<geom {name} type="{kind}" {size} {place} {affinity} {self.mass()} {self.surface()}/>'
 
     def joint(self, last=True):
         """A joint. Of a body's joints only the last one may be a ball."""
@@ -230,6 +237,7 @@ class Model:
         site = ""
         if self.chance(0.2):
             site = f'<site {self.name("site")} pos="{self.numbers(3, -0.1, 0.1)}" {self.turned()}/>'
+        site += self.cords.site()
         children = "".join(self.body(depth + 1) for _ in range(self.pick(0, 1, 1, 2) if depth < 4 else 0))
         place = f'pos="{self.numbers(3, -0.3, 0.3)}" {self.turned() if self.chance(0.5) else ""}'
         place += self.smooth.body()
@@ -248,7 +256,7 @@ class Model:
         joint = damped if self.chance(0.3) else self.free()
         geom = self.geom() if self.chance(0.5) else ""
         fixed = f"<body {self.name('body')}>{geom}</body>" if self.chance(0.2) else ""
-        return f"<body {place}>{joint}{self.inertial()}{self.geom()}{fixed}</body>"
+        return f"<body {place}>{joint}{self.inertial()}{self.geom()}{fixed}{self.cords.site()}</body>"
 
     def free(self):
         values = {}
@@ -295,6 +303,12 @@ class Model:
             self.places.append(f'tendon="t{k}"')
         return f"<tendon>{tendons}</tendon>"
 
+    def spatial(self):
+        text, names = self.cords.tendons(self.friction_loss)
+        self.places += [f'tendon="{name}"' for name in names]
+        self.named["limited_tendon"] += [name for name, limited in names.items() if limited]
+        return text
+
     def servos(self):
         """Actuators whose forces depend on where they are, at joints and tendons."""
         places = [*self.places, *(f'joint="{name}"' for name in self.joints)]
@@ -334,6 +348,17 @@ class Model:
                 second = f'joint2="{self.pick(*self.joints)}"' if kind == "joints" else ""
                 curve = f'polycoef="{self.numbers(5, -0.5, 0.5)}"'
                 found += f'<joint joint1="{self.joints[0]}" {second} {curve} {more}/>'
+        return found
+
+    def site_equalities(self):
+        """Of sites, and of two tendons."""
+        found, tendons = "", [place.split('"')[1] for place in self.places if place.startswith("tendon")]
+        pairs = [(kind, names) for kind, names in (("site", self.named["site"]), ("tendon", tendons)) if len(names) > 1]
+        for _ in range(self.pick(1, 1, 2) if pairs and self.chance(0.15) else 0):
+            kind, names = self.pick(*pairs)
+            one, two = self.rng.choice(names, 2, replace=False)
+            name = self.pick("connect", "weld") if kind == "site" else "tendon"
+            found += f'<{name} {kind}1="{one}" {kind}2="{two}" {self.curve()}/>'
         return found
 
     def sensors(self):

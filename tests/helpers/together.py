@@ -1,9 +1,11 @@
 """Steps lanes of MuJoCo models in groups and by mj_step, and compares every number."""
 
+import copy
+
 import numpy as np
 
 from batchenv import _core
-from batchenv.envs.mujoco import library, physics, sensors
+from batchenv.envs.mujoco import library, physics, sensors, tendons
 
 
 def always_alone():
@@ -72,7 +74,8 @@ def lanes_of(model, names=_core.PHYSICS_ARRAYS):
     """Lanes that show every array that groups compute, or those of `names`."""
     mujoco, _ = library.load()
     data = mujoco.MjData(model)
-    shown = [name for name in names if getattr(data, name, np.zeros(0)).size]
+    foreign = tendons.foreign(mujoco, model)
+    shown = [name for name in names if getattr(data, name, np.zeros(0)).size and name not in foreign]
     if "sensordata" in shown and sensors.unknown(mujoco, model):
         shown.remove("sensordata")
     observed = [name for name in shown if name not in _core.MUJOCO_FIELDS]
@@ -86,6 +89,13 @@ def push(data, rng):
         data.qfrc_applied[:] = rng.standard_normal(data.qfrc_applied.size) * strength
     for body in np.flatnonzero(rng.random(len(data.xfrc_applied)) < 0.4):
         data.xfrc_applied[body, rng.integers(6) :] = rng.standard_normal() * strength
+
+
+VARIED = (
+    *("body_mass", "body_inertia", "body_pos", "body_gravcomp", "dof_damping", "dof_armature", "dof_frictionloss"),
+    *("jnt_stiffness", "jnt_range", "jnt_margin", "tendon_stiffness", "tendon_damping", "actuator_gainprm"),
+    *("actuator_biasprm", "actuator_gear", "geom_friction", "geom_size", "geom_margin", "geom_gap", "geom_solref"),
+)  # fields of models that lanes may have of their own, any of which may be a little larger or smaller
 
 
 class Both:
@@ -112,6 +122,19 @@ class Both:
         """Gives all lanes the model that they had at first."""
         for lane in range(LANES):
             self.lanes.source.put_model(lane, self.lanes.model, self._floats)
+
+    def vary(self, rng):
+        """Gives some lanes models of their own, if lanes with these can be in groups."""
+        mujoco, _ = library.load()
+        for lane in np.flatnonzero(rng.random(LANES) < 0.6).tolist():
+            model = copy.copy(self.lanes.model)
+            for name in rng.choice(VARIED, 4, replace=False):
+                values = getattr(model, name)
+                values *= rng.uniform(0.8, 1.2, values.shape)
+            mujoco.mj_setConst(model, self._data)
+            floats, _ = physics.floats_of(self.lanes, mujoco, model)
+            if floats is not None:
+                self.lanes.source.put_model(lane, model, floats)
 
     def _put(self, lane, rng):
         mujoco, _ = library.load()
@@ -158,6 +181,9 @@ def found_by_mujoco(both):
     return sum(both.lanes.source.counts(lane)[3] for lane in range(LANES))
 
 
-def compare(model, rng, calls, names=_core.PHYSICS_ARRAYS, pushed=False):
-    """See `Both.compare`."""
-    return Both(model, names, pushed).compare(rng, calls)
+def compare(model, rng, calls, names=_core.PHYSICS_ARRAYS, pushed=False, varied=False):
+    """See `Both.compare`, and with `varied` `Both.vary`."""
+    both = Both(model, names, pushed)
+    if varied:
+        both.vary(rng)
+    return both.compare(rng, calls)

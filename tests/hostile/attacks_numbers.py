@@ -307,6 +307,19 @@ def snapshots_of_models_that_sleep():
         same([one.step(zeros(one) + 0.2)[0] for _ in range(20)], [result[0] for result in expected], name)
 
 
+PLACELESS = """<mujoco><worldbody><body><joint name="j" axis="0 1 0"/><geom size=".1" pos=".3 0 0"/></body></worldbody>
+<actuator><motor name="motor" joint="j"/></actuator>
+<sensor><clock/><actuatorfrc actuator="motor"/><jointpos joint="j"/><jointvel joint="j"/></sensor></mujoco>"""
+
+
+@attack(needs=("mujoco",))
+def sensors_of_what_has_no_place():
+    """A model without sites: under AddressSanitizer, none is looked for."""
+    env = begun(batchenv.make_mujoco(PLACELESS, 8, num_threads=1, observation=["qpos", "qvel", "sensordata"]))
+    time, force, *joint = env.step(zeros(env) + 0.2)[0][:, 2:].T
+    assert (time > -1).all() and (abs(force - 0.2) < 1e-6).all() and np.isfinite(joint).all()
+
+
 # ---- rounding ------------------------------------------------------------------------------------------------------
 
 UPWARD, DOWNWARD, TO_ZERO = 0x800, 0x400, 0xC00  # of x86's fenv.h

@@ -45,7 +45,7 @@ def _transmissions(mujoco: Any, model: Any) -> dict[str, Any]:
     balls = joints(mujoco, model, "BALL")[np.where(jointed, model.actuator_trnid[:, 0], 0)] & jointed
     free = joints(mujoco, model, "FREE")[np.where(jointed, model.actuator_trnid[:, 0], 0)] & jointed
     apart = sited & (model.actuator_trnid[:, 1] >= 0)
-    has_moment = sited | balls | free
+    has_moment = sited | balls | free | (model.actuator_trntype == int(mujoco.mjtTrn.mjTRN_SLIDERCRANK))
     wraps = servos(mujoco, model, "NONE", "INTEGRATOR") & (balls | apart)
     gears = model.actuator_gear
     turns = np.where(balls, True, ~gears[:, :3].any(1))

@@ -11,15 +11,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from batchenv import _core
-from batchenv._core import PHYSICS_MOST_SWEEPS, PhysicsLimit, PhysicsOwn, PhysicsPair, PhysicsShape, PhysicsSolver
-from batchenv.envs.mujoco import pruning
-from batchenv.envs.mujoco.features import disabled
+from batchenv._core import (
+    PHYSICS_MOST_SWEEPS,
+    PHYSICS_PGS_ROWS,
+    PhysicsLimit,
+    PhysicsOwn,
+    PhysicsPair,
+    PhysicsShape,
+    PhysicsSolver,
+)
+from batchenv.envs.mujoco import pruning, sparse, tendons
+from batchenv.envs.mujoco.features import disabled, since
 
 MINVAL = 1e-15  # mjMINVAL
 _MINIMP, _MAXIMP = 0.0001, 0.9999  # of impedances
 _MINMU = 1e-5  # of friction
 _MIXED = -2
 _SLACK = 1e-6  # more than errors of rounding in a ball's angle
+_MOST_ROWS = 1000  # of constraints, for which groups have room
+# More than MuJoCo takes, as data.maxuse_arena tells: for a row, for a contact, and for everything else.
+_ROW_BYTES, _CONTACT_BYTES, _RESERVE = 1200, 700, 500_000
 
 
 def always(mujoco: Any, model: Any, solves: PhysicsSolver, equalities: Equalities) -> bool:
@@ -117,7 +128,7 @@ class FrictionLoss:
 
     Attributes:
         numbers: {name there: array with a number for each row}.
-        solvable: whether each row moves one tree of joints, with a solref that is known.
+        solvable: whether each row moves trees of joints that follow each other, with a solref that is known.
     """
 
     def __init__(self, mujoco: Any, model: Any):
@@ -140,39 +151,40 @@ class FrictionLoss:
             "friction_D": 1 / resistance,
             "friction_damping": damping,
         }
-        tendons = rows[rows >= model.nv] - model.nv
-        chains = [model.wrap_objid[model.tendon_adr[i] :][: model.tendon_num[i]] for i in tendons]
-        trees = [model.dof_treeid[model.jnt_dofadr[chain]] for chain in chains]
-        self.solvable = all(len(set(tree.tolist())) == 1 for tree in trees) and bool((shape != _MIXED).all())
+        follow = all(tendons.has_neighbours(mujoco, model, i) for i in rows[rows >= model.nv] - model.nv)
+        self.solvable = follow and bool((shape != _MIXED).all())
 
 
-def solver(mujoco: Any, model: Any, equalities: Equalities) -> PhysicsSolver:
-    """Which solver of this model csrc/engines/physics has.
+def most_rows(model: Any, idle_contacts: int) -> int:
+    """How many rows of constraints a lane in a group may have: MuJoCo needs memory for each. Where it has none left, it
+    leaves out constraints, or raises an error. idle_contacts: how many contacts without rows there may be, too."""
+    nv = int(model.nv)
+    left = int(model.narena) - _RESERVE - _CONTACT_BYTES * idle_contacts - 32 * nv * nv
+    return max(0, min(_MOST_ROWS, left // (_ROW_BYTES + 24 * nv)))
+
+
+def solver(mujoco: Any, model: Any, equalities: Equalities, room: int) -> PhysicsSolver:
+    """Which solver of this model csrc/engines/physics has. room: see `most_rows`.
 
     Newton works on each tree of joints, and PGS on one tree. The latter is MuJoCo 3.17's and later ones'.
     """
     option = model.opt
-    dense = int(mujoco.mjtJacobian.mjJAC_DENSE)
-    auto = int(mujoco.mjtJacobian.mjJAC_AUTO)
+    least = equalities.rows + len(_frictions(mujoco, model))
     elliptic = int(option.cone) == int(mujoco.mjtCone.mjCONE_ELLIPTIC)
     known = (
-        (int(option.jacobian) == dense or (int(option.jacobian) == auto and model.nv < 60))
+        (not sparse.is_sparse(mujoco, model) or sparse.is_known(mujoco, model))
         and option.noslip_iterations == 0
         and (model.ntree == 1 or not disabled(mujoco, model, "ISLAND"))
         and not disabled(mujoco, model, "REFSAFE", "WARMSTART", "MIDPHASE")
         and FrictionLoss(mujoco, model).solvable
     )
-    if not (known and equalities.own):
+    if not (known and equalities.own) or least > room:
         return PhysicsSolver.NOTHING
     if int(option.solver) == int(mujoco.mjtSolver.mjSOL_NEWTON):
         return PhysicsSolver.NEWTON
-    pgs = not elliptic and since_3_17(mujoco) and model.ntree == 1 and 0 < option.iterations <= PHYSICS_MOST_SWEEPS
-    pgs = pgs and int(option.solver) == int(mujoco.mjtSolver.mjSOL_PGS)
+    pgs = not elliptic and since(mujoco, 3, 17) and model.ntree == 1 and 0 < option.iterations <= PHYSICS_MOST_SWEEPS
+    pgs = pgs and int(option.solver) == int(mujoco.mjtSolver.mjSOL_PGS) and least <= PHYSICS_PGS_ROWS <= room
     return PhysicsSolver.PGS if pgs else PhysicsSolver.NOTHING
-
-
-def since_3_17(mujoco: Any) -> bool:
-    return tuple(int(part) for part in mujoco.__version__.split(".")[:2]) >= (3, 17)
 
 
 def curves(
@@ -251,13 +263,12 @@ class Contacts:
         self.curve, self.shape = curves(model, solref, solimp)
         capsules = kinds == kind.CAPSULES
         free = np.isin(kinds, [kind.CAPSULES, kind.SPHERE_BOX, kind.CAPSULE_BOX])
-        known = (
-            moves & (weld[first] != weld[second]) & ~(model.geom_type[found] == int(mujoco.mjtGeom.mjGEOM_SDF)).any(1)
-        )
+        signed = (model.geom_type[found] == int(mujoco.mjtGeom.mjGEOM_SDF)).any(1)
+        known = moves & (weld[first] != weld[second]) & ~signed
         if elliptic:  # friction that is damped in its own way
             known[own] &= (model.pair_solreffriction[numbers[own]] == 0).all(1)
         # Before 3.17, MuJoCo looked for contacts of capsules in another way.
-        looked = (free | (ground & on_plane)) & (~capsules | since_3_17(mujoco))
+        looked = (free | (ground & on_plane)) & (~capsules | since(mujoco, 3, 17))
         self.tests = {
             "geom_gap": gap >= 0,
             "geom_solref or geom_solimp": self.shape >= 0,

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from batchenv.envs.mujoco.features import has_fluid, joints
+from batchenv.envs.mujoco import tendons
+from batchenv.envs.mujoco.features import at_joints, has_fluid, joints, since
 
 
 def _lone_bodies(mujoco: Any, model: Any) -> NDArray[np.intp]:
@@ -15,7 +16,7 @@ def _lone_bodies(mujoco: Any, model: Any) -> NDArray[np.intp]:
     free = joints(mujoco, model, "FREE")
     bodies, trees = model.jnt_bodyid[free], model.dof_treeid[model.jnt_dofadr[free]]
     alone = model.tree_dofnum[trees] == 6
-    if tuple(int(part) for part in mujoco.__version__.split(".")[:2]) < (3, 14):
+    if not since(mujoco, 3, 14):
         alone &= model.body_subtreemass[bodies] == model.body_mass[bodies]
     return bodies[alone]
 
@@ -31,13 +32,22 @@ def _above(model: Any) -> NDArray[np.intp]:
     return above
 
 
+def _derives_all(mujoco: Any, model: Any) -> bool:
+    """Whether forces on a free body may depend on its velocities in another way than the entries of M tell."""
+    jointed = at_joints(mujoco, model)
+    simple = jointed & joints(mujoco, model, "SLIDE", "HINGE")[np.where(jointed, model.actuator_trnid[:, 0], 0)]
+    simple |= model.actuator_trntype == int(mujoco.mjtTrn.mjTRN_TENDON)
+    simple |= (model.actuator_gaintype == 0) & (model.actuator_biastype == 0)  # fixed, and none
+    return has_fluid(model) or not (simple.all() and tendons.fixed(mujoco, model).all())
+
+
 def numbers(mujoco: Any, model: Any) -> dict[str, Any]:
     """{name in physics.h: number or array}."""
     kinds = mujoco.mjtIntegrator
     whole = int(model.opt.integrator) == int(kinds.mjINT_IMPLICIT)
     fast = int(model.opt.integrator) == int(kinds.mjINT_IMPLICITFAST)
     lone = _lone_bodies(mujoco, model)[: None if fast else 0]
-    every = whole or (has_fluid(model) and len(lone) > 0)  # entries, not only those that M has
+    every = whole or (len(lone) > 0 and _derives_all(mujoco, model))  # entries, not only those that M has
     some = fast and not every
     found: dict[str, Any] = {
         "num_lone": len(lone),

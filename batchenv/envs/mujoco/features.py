@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from batchenv.envs.mujoco.carried_arrays import lags
 
 _MOST_PAIRS = 4000  # of geoms that are looked at in each evaluation
+_AT_A_TIME = 200_000  # pairs that `pairs` looks at, so that it needs little memory also for thousands of geoms
 
 Test = Callable[[Any, Any], bool]  # of the mujoco module and a model
 
@@ -38,10 +39,11 @@ def at_joints(mujoco: Any, model: Any) -> NDArray[np.bool_]:
 
 
 def _misplaced(mujoco: Any, model: Any) -> bool:
-    """Whether some actuator is not at a joint, at a tendon or at a site."""
+    """Whether some actuator is not at a joint, at a tendon, at a site or at a slider-crank."""
     kinds = mujoco.mjtTrn
     single = getattr(model, "nactuator", model.nu) == model.nu == getattr(model, "nout", model.nu)
-    elsewhere = np.isin(model.actuator_trntype, [int(kinds.mjTRN_TENDON), int(kinds.mjTRN_SITE)])
+    others = [int(kinds.mjTRN_TENDON), int(kinds.mjTRN_SITE), int(kinds.mjTRN_SLIDERCRANK)]
+    elsewhere = np.isin(model.actuator_trntype, others)
     return not single or not (at_joints(mujoco, model) | elsewhere).all()
 
 
@@ -62,15 +64,18 @@ def _bad_forces(mujoco: Any, model: Any) -> bool:
     return not known.all()
 
 
+def since(mujoco: Any, *version: int) -> bool:
+    """Whether mujoco is of this major and minor version, or newer."""
+    return tuple(int(part) for part in mujoco.__version__.split(".")[:2]) >= version
+
+
+def wraps(mujoco: Any, model: Any) -> NDArray[np.bool_]:
+    """At which places in their paths tendons wrap around geoms."""
+    return np.isin(model.wrap_type, [int(mujoco.mjtWrap.mjWRAP_SPHERE), int(mujoco.mjtWrap.mjWRAP_CYLINDER)])
+
+
 def _bad_tendons(mujoco: Any, model: Any) -> bool:
-    if (model.wrap_type != int(mujoco.mjtWrap.mjWRAP_JOINT)).any():
-        return True
-    chains = [model.wrap_objid[first:][:count] for first, count in zip(model.tendon_adr, model.tendon_num, strict=True)]
-    return any(len(set(joints.tolist())) < len(joints) for joints in chains)
-
-
-def _limited_tendons(mujoco: Any, model: Any) -> bool:
-    return int(model.opt.integrator) in (2, 3) and bool((model.tendon_actfrclimited != 0).any())
+    return bool(wraps(mujoco, model).any()) and not since(mujoco, 3, 16)
 
 
 def servos(mujoco: Any, model: Any, *states: str) -> NDArray[np.bool_]:
@@ -83,8 +88,8 @@ def servos(mujoco: Any, model: Any, *states: str) -> NDArray[np.bool_]:
 
 def _turning(mujoco: Any, model: Any) -> NDArray[np.bool_]:
     """Which actuators have setpoints that may be angles: those at ball joints, or between sites."""
-    jointed, balls = at_joints(mujoco, model), joints(mujoco, model, "BALL")
-    turning = jointed & balls[np.where(jointed, model.actuator_trnid[:, 0], 0)]
+    turning = at_joints(mujoco, model)
+    turning[turning] = joints(mujoco, model, "BALL")[model.actuator_trnid[turning, 0]]
     sited = (model.actuator_trntype == int(mujoco.mjtTrn.mjTRN_SITE)) & (model.actuator_trnid[:, 1] >= 0)
     return turning | sited
 
@@ -112,12 +117,6 @@ def _enabled(mujoco: Any, model: Any) -> bool:
     return bool(model.opt.enableflags & ~int(mujoco.mjtEnableBit.mjENBL_ENERGY))
 
 
-def _armed_tendons(mujoco: Any, model: Any) -> bool:
-    """Whether actuators give tendons an armature."""
-    tendons = model.actuator_trntype == int(mujoco.mjtTrn.mjTRN_TENDON)
-    return bool(np.any(getattr(model, "actuator_armature", np.zeros(model.nu))[tendons] != 0))
-
-
 def _bad_geoms(mujoco: Any, model: Any) -> bool:
     return bool((model.geom_type == int(mujoco.mjtGeom.mjGEOM_SDF)).any())
 
@@ -125,7 +124,7 @@ def _bad_geoms(mujoco: Any, model: Any) -> bool:
 # What a model may not have, and how it is found: a feature's name is a reason that the user sees.
 UNSUPPORTED: tuple[tuple[str, Test], ...] = (
     ("no joints", lambda mujoco, model: model.nv == 0),
-    ("an implicit integrator with limits of the forces on tendons", _limited_tendons),
+    ("the integrator discrete", lambda mujoco, model: int(model.opt.integrator) > 3),
     ("the integrator RK4 with integrated setpoints at ball joints or between sites", _turning_setpoints),
     ("filtered setpoints of servos at ball joints or between sites", _filtered_angles),
     ("flags in <option><flag>: something is enabled", _enabled),
@@ -134,14 +133,12 @@ UNSUPPORTED: tuple[tuple[str, Test], ...] = (
     ("flexes", _any("nflex")),
     ("states of actuators other than integrals, filters and muscles", _bad_states),
     ("delays of actuators or sensors", _any("nhistory", "actuator_delay", "sensor_delay")),
-    ("actuators that are not at joints, fixed tendons or sites", _misplaced),
+    ("actuators that are not at joints, tendons, sites or slider-cranks", _misplaced),
     ("actuators whose force is neither affine in length and velocity, nor a muscle's", _bad_forces),
     ("adhesion, or surfaces that move", _any("flg_adhesion", "flg_surfacevel")),
     ("plastic springs", _any("nplastic")),
     ("fluid forces on ellipsoids", _bad_fluid),
-    ("spatial tendons, or joints that are twice in one", _bad_tendons),
-    ("armature of tendons", _any("tendon_armature")),
-    ("armature of actuators at tendons", _armed_tendons),
+    ("tendons that wrap around geoms, for which mujoco has no function before 3.16", _bad_tendons),
     ("signed distance fields", _bad_geoms),
     # MuJoCo leaves out contacts for which it has no room, or raises an error.
     ("less than 2 MB of memory", lambda mujoco, model: model.narena < 2_000_000),
@@ -163,12 +160,32 @@ def _by_type(model: Any, found: NDArray[np.integer[Any]]) -> NDArray[np.integer[
 def pairs(mujoco: Any, model: Any) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
     """Pairs of geoms between which MuJoCo may find contacts, in its order, and numbers of <pair>s.
 
+    Of more than _MOST_PAIRS, some may be missing.
+
     Returns two arrays: geoms, of shape (pairs, 2), where the one of the lower type is first; and the number of each
     pair's <pair>, whose parameters MuJoCo takes instead of the geoms', or -1.
     """
     if disabled(mujoco, model, "CONTACT", "CONSTRAINT"):
         return np.zeros((0, 2), np.int32), np.zeros(0, np.int32)
-    first, second = np.triu_indices(model.ngeom, 1)
+    moves = model.body_treeid[model.geom_bodyid] >= 0  # MuJoCo looks for no contact of two mocap bodies
+    touches = np.flatnonzero(model.geom_contype | model.geom_conaffinity)
+    moving = touches[moves[touches]]
+    rows = max(1, _AT_A_TIME // max(1, len(touches)))
+    parts = [np.zeros((0, 2), np.intp)]
+    for k in range(0, len(moving), rows):
+        first, second = np.repeat(moving[k : k + rows], len(touches)), np.tile(touches, len(moving[k : k + rows]))
+        once = ~moves[second] | (first < second)
+        some = np.sort(np.column_stack([first[once], second[once]]), 1)
+        parts.append(some[_may_touch(mujoco, model, some)])
+        if sum(map(len, parts)) > _MOST_PAIRS + model.npair:  # `reasons` needs no more
+            break
+    found = np.concatenate(parts)
+    return _merged(mujoco, model, _by_type(model, found), np.sort(model.geom_bodyid[found], 1))
+
+
+def _may_touch(mujoco: Any, model: Any, found: NDArray[np.integer[Any]]) -> NDArray[np.bool_]:
+    """Which pairs of geoms MuJoCo looks at, by their types and affinities and by how their bodies are related."""
+    first, second = found.T
     contype, affinity = model.geom_contype, model.geom_conaffinity
     kinds = (contype[first] & affinity[second]) | (contype[second] & affinity[first])
     weld = model.body_weldid[model.geom_bodyid]
@@ -177,15 +194,15 @@ def pairs(mujoco: Any, model: Any) -> tuple[NDArray[np.int32], NDArray[np.int32]
     if not disabled(mujoco, model, "FILTERPARENT"):
         related = (weld[first] == above[second]) | (weld[second] == above[first])
         apart &= ~(related & (weld[first] != 0) & (weld[second] != 0))
-    moves = model.body_treeid[model.geom_bodyid] >= 0  # MuJoCo looks for no contact of two mocap bodies
-    apart &= moves[first] | moves[second]
-    excluded = {tuple(sorted((int(sign) >> 16, int(sign) & 0xFFFF))) for sign in model.exclude_signature}
-    bodies = np.sort(model.geom_bodyid[np.column_stack([first, second])], 1)
-    if excluded:
-        apart &= np.array([tuple(pair) not in excluded for pair in bodies.tolist()], bool)
-    found = np.column_stack([first, second])[(kinds != 0) & apart]
-    bodies = bodies[(kinds != 0) & apart]
-    return _merged(mujoco, model, _by_type(model, found), bodies)
+    if model.nexclude:
+        bodies = np.column_stack([model.exclude_signature >> 16, model.exclude_signature & 0xFFFF])
+        apart &= ~np.isin(_signatures(model.geom_bodyid[found]), _signatures(bodies))
+    return (kinds != 0) & apart
+
+
+def _signatures(bodies: NDArray[Any]) -> NDArray[Any]:
+    """MuJoCo's number for each pair of bodies."""
+    return bodies.min(1, initial=2**16) * 2**16 + bodies.max(1, initial=0)
 
 
 def _merged(mujoco: Any, model: Any, found: NDArray[Any], bodies: NDArray[Any]) -> tuple[Any, Any]:
@@ -195,7 +212,7 @@ def _merged(mujoco: Any, model: Any, found: NDArray[Any], bodies: NDArray[Any]) 
     again = np.isin(_codes(model, found), _codes(model, explicit))
     order = np.lexsort((found[:, 1], found[:, 0], bodies[:, 1], bodies[:, 0]))
     order = order[~again[order]]
-    signatures = np.concatenate([model.pair_signature, bodies[order, 0] * 2**16 + bodies[order, 1]])
+    signatures = np.concatenate([model.pair_signature, _signatures(bodies[order])])
     merged = np.concatenate([explicit, found[order]])
     numbers = np.append(np.arange(model.npair), np.full(len(order), -1))
     planes = model.geom_type[merged[:, 1]] == int(mujoco.mjtGeom.mjGEOM_PLANE)

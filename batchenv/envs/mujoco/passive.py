@@ -27,6 +27,7 @@ def numbers(mujoco: Any, model: Any) -> dict[str, Any]:
         )
         polys[f"{name}poly"] = (_poly(model, name) + more[ids]) * (not no_dampers)
     ids, armature = _of_actuators(mujoco, model, "actuator_armature", 0)
+    arms = model.tendon_armature + _of_actuators(mujoco, model, "actuator_armature", 1)[1]
     order = ("jnt_stiffnesspoly", "dof_dampingpoly", "tendon_stiffnesspoly", "tendon_dampingpoly")
     has = [bool((polys[name] != 0).any()) for name in order]
     active = getattr(model, "jnt_actuatorid", np.full(model.njnt, -1))[model.dof_jntid] != -1
@@ -36,6 +37,8 @@ def numbers(mujoco: Any, model: Any) -> dict[str, Any]:
         **{name: polys[name] if there else _NONE for name, there in zip(order, has, strict=True)},
         "polynomials": sum(there << k for k, there in enumerate(has)),
         "dof_armature": model.dof_armature + armature[ids],
+        "tendon_armature": arms,
+        "arms_tendons": bool((arms != 0).any()),
         "damps": bool(damped.any()) and not no_dampers and not disabled(mujoco, model, "EULERDAMP"),
         "opt_density": 0 if nothing else model.opt.density,
         "opt_viscosity": 0 if nothing else model.opt.viscosity,

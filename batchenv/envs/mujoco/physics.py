@@ -19,7 +19,17 @@ from numpy.typing import NDArray
 
 from batchenv import _core
 from batchenv._core import PhysicsOwn, PhysicsPair, PhysicsSolver
-from batchenv.envs.mujoco import actuators, constraints, derivatives, inputs, passive, pruning, sensors
+from batchenv.envs.mujoco import (
+    actuators,
+    constraints,
+    derivatives,
+    inputs,
+    passive,
+    pruning,
+    sensors,
+    sparse,
+    tendons,
+)
 from batchenv.envs.mujoco.features import disabled, pairs, reasons
 
 Lanes = Any  # library.Lanes; that module imports this one
@@ -27,9 +37,10 @@ Lanes = Any  # library.Lanes; that module imports this one
 # Versions whose arithmetic is known. Between these two groups sums of quaternions changed, and RK4 of free joints.
 VERSIONS = (*((3, minor) for minor in range(11, 18)), (4, 0))
 
-# How many rows of constraints groups have room for, how many contacts that MuJoCo's functions find, and rows of these.
-_MOST_ROWS, _MOST_CALLED, _MOST_CALLED_ROWS = 1000, 128, 400
+# How many contacts that MuJoCo's functions find groups have room for, and how many rows of these.
+_MOST_CALLED, _MOST_CALLED_ROWS = 128, 400
 _CALLED_CONTACTS = 8  # of a pair without a height field
+_SPARSE_ROOM = 4  # with sparse matrices, lanes rarely have such contacts at the same places: how many there are
 _CANDIDATES = np.array([_core.PHYSICS_CANDIDATES[kind] for kind in sorted(PhysicsPair)])  # of each PhysicsPair
 
 # ---- the model, as csrc/engines/physics/physics.h has it
@@ -65,28 +76,10 @@ def _pair_reach(model: Any, found: NDArray[np.int32], begin: NDArray[np.float64]
     return np.column_stack([begin + model.geom_rbound[found].sum(1), begin + sizes[found].sum(1), begin])
 
 
-def _tendons(model: Any) -> dict[str, NDArray[Any]]:
-    """The degrees of freedom of each tendon in increasing order, and how far each moves it if the tendon is fixed."""
-    rows, columns = [], []
-    for first, count in zip(model.tendon_adr, model.tendon_num, strict=True):
-        dofs, coefs = model.jnt_dofadr[model.wrap_objid[first : first + count]], model.wrap_prm[first : first + count]
-        columns.append(np.unique(dofs))
-        rows.append(np.zeros(len(columns[-1])))
-        np.add.at(rows[-1], np.searchsorted(columns[-1], dofs), coefs)
-    lengths = np.array([len(row) for row in rows], int)
-    return {
-        "nJten": lengths.sum(),
-        "ten_J_rownnz": lengths,
-        "ten_J_rowadr": np.cumsum(lengths) - lengths,
-        "ten_J_colind": np.concatenate([[], *columns]),
-        "tendon_coefs": np.concatenate([[], *rows]),
-    }
-
-
 # Numbers on whose signs it depends what is computed, and numbers that MuJoCo takes for 0 if they are very small. All
 # lanes of a group have to agree about them.
 _SIGNS = (
-    *("jnt_stiffness", "dof_damping", "tendon_stiffness", "tendon_damping"),
+    *("jnt_stiffness", "dof_damping", "tendon_stiffness", "tendon_damping", "tendon_armature"),
     *("opt_density", "opt_viscosity", "body_gravcomp"),
 )
 _MASSES = ("body_mass", "body_subtreemass")
@@ -113,6 +106,7 @@ class Plan:
         deciding: what else all lanes of a group have to agree about: {name of a field: array}.
     """
 
+    @np.errstate(all="ignore")  # huge numbers become infinite, as they do in MuJoCo
     def __init__(self, mujoco: Any, model: Any, compiled: Plan | None = None):
         self.model = model
         self.pairs, self.numbers = (compiled.pairs, compiled.numbers) if compiled else pairs(mujoco, model)
@@ -125,19 +119,23 @@ class Plan:
         limits = constraints.limits(mujoco, model)
         known_limits = (limits["jnt_shape"] >= 0)[model.jnt_limited != 0].all()
         equalities = constraints.Equalities(mujoco, model)
-        solver = constraints.solver(mujoco, model, equalities) if known_limits else PhysicsSolver.NOTHING
+        called = contacts.own != PhysicsOwn.LOOKED
+        candidates = np.where(called, _called_contacts(mujoco, model, found), _CANDIDATES[kinds])
+        room = constraints.most_rows(model, candidates[contacts.begin > contacts.margin].sum())
+        solver = constraints.solver(mujoco, model, equalities, room) if known_limits else PhysicsSolver.NOTHING
         friction = constraints.FrictionLoss(mujoco, model).numbers
         if solver is PhysicsSolver.NOTHING:
             friction = {name: numbers[:0] for name, numbers in friction.items()}
         pair_own = contacts.own * (solver is not PhysicsSolver.NOTHING)
         looked, called = pair_own == PhysicsOwn.LOOKED, pair_own == PhysicsOwn.CALLED
-        candidates = np.where(looked, _CANDIDATES[kinds], np.where(called, _called_contacts(mujoco, model, found), 0))
         num_called = min(_MOST_CALLED, candidates[called].sum())
         ne = equalities.rows if solver is not PhysicsSolver.NOTHING else 0
         num_rows = ne + len(friction["friction_id"]) + 2 * (model.jnt_limited.sum() + model.tendon_limited.sum())
         rows = candidates * contacts.rows
         num_rows += rows[looked].sum() + min(_MOST_CALLED_ROWS, rows[called].sum())
-        num_rows = min(_MOST_ROWS, num_rows)
+        if sparse.is_sparse(mujoco, model) and called.any():
+            num_rows *= _SPARSE_ROOM
+        num_rows = min(room, num_rows)
         trees = np.append(np.flatnonzero(np.diff(model.dof_treeid, prepend=-1)), model.nv)
         own = {
             "num_pairs": len(found),
@@ -153,8 +151,9 @@ class Plan:
             **friction,
             "version": int(version[0]) * 1000 + int(version[1]),
             "always": int(constraints.always(mujoco, model, solver, equalities)),
+            "sparse_jacobian": int(sparse.is_sparse(mujoco, model)),
             **limits,
-            **_tendons(model),
+            **tendons.numbers(mujoco, model),
             **actuators.numbers(mujoco, model),
             **passive.numbers(mujoco, model),
             # MuJoCo takes 0 for what is the negative of gravity
@@ -173,6 +172,7 @@ class Plan:
             "pair_curve": contacts.curve,
             **sensors.numbers(mujoco, model, found),
             **derivatives.numbers(mujoco, model),
+            **sparse.numbers(mujoco, model, solver is not PhysicsSolver.NOTHING),
         }
 
         def field(name: str) -> Any:
@@ -206,6 +206,8 @@ class Plan:
             mine, theirs = self.contacts, compiled.contacts
             differ = mine.own != theirs.own
             names += [name for name in mine.tests if (mine.tests[name] != theirs.tests[name])[differ].any()]
+        if not other and self.sizes != compiled.sizes:  # of `most_rows`
+            names = ["geom_gap"]
         names = list(dict.fromkeys(names)) or sorted(other)
         return why + [f"with the lane's {name}, a step is not computed as those of the others" for name in names]
 
@@ -244,7 +246,8 @@ def _obstacles(lanes: Lanes, mujoco: Any, functions: dict[str, int]) -> list[str
     version = tuple(int(part) for part in mujoco.__version__.split(".")[:2])
     if version not in VERSIONS:
         return [f"the arithmetic of mujoco {mujoco.__version__} is not known to this batchenv"]
-    missing = [name for name in (*_core.MUJOCO_STAGES, *_core.PHYSICS_FUNCTIONS) if not functions[name]]
+    needed = {*_core.MUJOCO_STAGES, *_core.PHYSICS_FUNCTIONS} - {"mju_wrap"}  # without which no tendon may wrap
+    missing = [name for name in sorted(needed) if not functions[name]]
     if missing:
         return [f"mujoco's library has no {', '.join(missing)}"]
     if len(lanes) < 2:
@@ -252,9 +255,11 @@ def _obstacles(lanes: Lanes, mujoco: Any, functions: dict[str, int]) -> list[str
     called = _called(functions)
     if called:
         return called
-    unknown = [name for name, size in zip(lanes.fields, lanes.sizes, strict=True) if size and name not in _places]
-    why = [f"observes {name}" for name in unknown]
-    if any(size and name == "sensordata" for name, size in zip(lanes.fields, lanes.sizes, strict=True)):
+    shown = [name for name, size in zip(lanes.fields, lanes.sizes, strict=True) if size]
+    why = [f"observes {name}" for name in shown if name not in _places]
+    foreign = tendons.foreign(mujoco, lanes.model)
+    why += [f"observes {name} of a model with spatial tendons" for name in shown if name in foreign]
+    if "sensordata" in shown:
         why += [f"observes sensordata with {name}" for name in sensors.unknown(mujoco, lanes.model)]
     return why + [f"the model has {name}" for name in reasons(mujoco, lanes.model)]
 
@@ -301,8 +306,7 @@ def floats_of(lanes: Lanes, mujoco: Any, model: Any) -> tuple[NDArray[np.float64
     why = [f"the lane's model has {name}" for name in reasons(mujoco, model)]
     if why:
         return None, why
-    with np.errstate(all="ignore"):  # huge numbers become infinite, as they do in MuJoCo
-        plan = Plan(mujoco, model, lanes.plan)
+    plan = Plan(mujoco, model, lanes.plan)
     why = plan.unlike(lanes.plan)
     return (None, why) if why else (plan.floats, [])
 

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from batchenv import _core
 from batchenv._core import PhysicsSenses
+from batchenv.envs.mujoco import tendons
 from batchenv.envs.mujoco.features import disabled
 
 _FRAMES = tuple(name for name in _core.PHYSICS_SENSORS if name.startswith("FRAME"))
@@ -42,7 +43,7 @@ def _left(mujoco: Any, model: Any) -> list[int]:
 
 def _unknown(mujoco: Any, model: Any) -> dict[int, str]:
     """The sensors that only mj_step computes: what they are, by their numbers."""
-    found, left = {}, _left(mujoco, model)
+    found, left, foreign = {}, _left(mujoco, model), tendons.foreign(mujoco, model)
     for k, name in enumerate(_names(mujoco, model)):
         if k in left:
             continue
@@ -50,6 +51,8 @@ def _unknown(mujoco: Any, model: Any) -> dict[int, str]:
             found[k] = f"a {name.lower()} sensor"
         elif name == "CONTACT" and model.sensor_intprm[k, 0] >> _LAST_FIELD + 1:
             found[k] = "a contact sensor that shows velocities"
+        elif name in _FORCES and foreign:
+            found[k] = f"a {name.lower()} sensor, and spatial tendons"
         elif name in _FRAMES and _of_camera(mujoco, model, k):
             found[k] = f"a {name.lower()} sensor of a camera"
     return found

@@ -58,7 +58,8 @@ static void begin_lending(task *t) {
 
 static void lend_places(const task *t, const be_physics_group *group, int lane) {
     LEND(t, group, lane, BE_ARRAY_xpos, BE_ARRAY_xquat, BE_ARRAY_xmat, BE_ARRAY_xipos, BE_ARRAY_ximat,
-         BE_ARRAY_geom_xpos, BE_ARRAY_geom_xmat, BE_ARRAY_site_xpos, BE_ARRAY_site_xmat, BE_ARRAY_cvel);
+         BE_ARRAY_geom_xpos, BE_ARRAY_geom_xmat, BE_ARRAY_site_xpos, BE_ARRAY_site_xmat, BE_ARRAY_site_xquat,
+         BE_ARRAY_cvel);
 }
 
 /* Has MuJoCo find what constrains a lane. */
@@ -70,10 +71,8 @@ static void find(task *t, be_physics_group *group, int lane, int wants) {
     begin_lending(t);
     LEND(t, group, lane, BE_ARRAY_qpos, BE_ARRAY_qvel, BE_ARRAY_cdof, BE_ARRAY_subtree_com, BE_ARRAY_M, BE_ARRAY_qLD,
          BE_ARRAY_qLDiagInv, BE_ARRAY_qfrc_smooth, BE_ARRAY_qacc_smooth, BE_ARRAY_qacc_warmstart);
-    if (wants & BE_WANTS_CONTACTS) {
-        lend_places(t, group, lane);
-        LEND(t, group, lane, BE_ARRAY_cdof_dot);
-    }
+    if (wants & BE_WANTS_CONTACTS) LEND(t, group, lane, BE_ARRAY_cdof_dot);
+    if (wants & BE_WANTS_CONTACTS || *together->model.spatial) lend_places(t, group, lane);
     if (together->model.ntendon) together->stage[MJ_STAGE_TENDON](model, data);
     together->stage[MJ_STAGE_COLLISION](wants & BE_WANTS_CONTACTS ? model : together->without_contacts, data);
 }

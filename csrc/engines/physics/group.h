@@ -54,10 +54,23 @@
 enum { BE_PHYSICS_PYRAMID = 10 }; /* rows that a contact makes at most */
 enum { BE_PHYSICS_MATCH = 10 };   /* numbers that a sensor keeps of a contact: see touch.c */
 enum { BE_PHYSICS_PROBLEM = BE_PGS_ROWS * (BE_PGS_ROWS + 12) + 60 }; /* numbers that a lane's solver takes: see pgs.c */
+enum { BE_SPARSE_UPDATES = 4 }; /* rows that a factor takes together: see sparse.c */
 static inline int be_physics_has_pgs(const be_physics_model *m) { return *m->solves == BE_SOLVES_PGS; }
 static inline int64_t be_physics_newton_size(const be_physics_model *m) { /* see newton.c */
     const int64_t nv = m->nv;
+    if (*m->sparse) return 10 * m->num_rows + 5 * nv + 3 * m->nL + (BE_SPARSE_UPDATES + 1) * nv;
     return 10 * m->num_rows + 5 * nv + 2 * nv * nv + (*m->opt_cone ? nv * nv + 6 * nv : 0);
+}
+
+/* With sparse matrices: the last `count` degrees of freedom that move `last`, and itself, which are those that a row of
+ * constraints moves. Then a row of J begins with their numbers, and has no others. Otherwise `count` is nv. */
+typedef struct be_chain {
+    int last, count;
+} be_chain;
+
+/* The degrees of freedom of a chain. */
+static inline const int32_t *be_chain_dofs(const be_physics_model *m, be_chain chain) {
+    return m->L_colind + m->L_rowadr[chain.last] + m->L_rownnz[chain.last] - chain.count;
 }
 
 /* A candidate of a contact, and its pair of geoms. */
@@ -74,15 +87,18 @@ struct be_physics_group {
     be_vd *wide_columns;
     int wide; /* 1: read `columns` */
     be_physics_job *job;
-    be_vl nefc;       /* rows of constraints of each lane */
-    be_vl next;       /* the first place that a next row of each lane may have: lanes with cones leave out some */
-    int num_places;   /* for rows, so far */
-    int *row_dim;     /* by place: 1, or how many rows belong to the cone that begins there */
-    int num_touching; /* candidates of contacts that some lane has: */
+    be_vl nefc;          /* rows of constraints of each lane */
+    be_vl next;          /* the first place that a next row of each lane may have: lanes with cones leave out some */
+    int num_places;      /* for rows, so far */
+    int *row_dim;        /* by place: 1, or how many rows belong to the cone that begins there */
+    be_chain *row_chain; /* with sparse matrices, by place: what the row moves, */
+    int *row_block;      /* and at its first row how many rows the constraint there has */
+    int num_touching;    /* candidates of contacts that some lane has: */
     be_physics_touching *touching;
     unsigned present; /* bits of lanes that are stepped and have not failed */
     unsigned left;    /* bits of lanes whose constraints are left to the caller */
     unsigned crowded; /* bits of those that have too many contacts with BE_OWN_CALLED */
+    unsigned crossed; /* bits of those with contacts that move joints of several chains, with sparse matrices */
     unsigned called;  /* bits of those for which be_physics_job.collide was called */
     int num_called;   /* candidates of such contacts so far */
     unsigned joined;  /* bits of lanes with rows, made here, that move several trees of joints */
@@ -109,6 +125,7 @@ struct be_physics_group {
     X(com_vel)      /* mj_comVel */                                                                                    \
     X(passive)      /* mj_passive */                                                                                   \
     X(rne)          /* mj_rne without accelerations */                                                                 \
+    X(tendon_bias)  /* mj_tendonBias */                                                                                \
     X(transmission) /* mj_transmission, of actuators with `moments` */                                                 \
     X(actuation)    /* mj_transmission of the others, mj_fwdActuation */                                               \
     X(acceleration) /* mj_fwdAcceleration */                                                                           \

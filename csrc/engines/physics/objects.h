@@ -10,7 +10,7 @@ typedef struct be_object {
     int body;
 } be_object;
 
-/* type: BE_OBJECT_... */
+/* type: BE_OBJECT_..., or another one, such as a joint's: that has no place. */
 static inline be_object be_object_of(const be_physics_group *g, int type, int id) {
     switch (type) {
     case BE_OBJECT_BODY:
@@ -19,8 +19,10 @@ static inline be_object be_object_of(const be_physics_group *g, int type, int id
         return (be_object){g->xpos + 3 * id, g->xmat + 9 * id, id};
     case BE_OBJECT_GEOM:
         return (be_object){g->geom_xpos + 3 * id, g->geom_xmat + 9 * id, g->m->geom_bodyid[id]};
-    default:
+    case BE_OBJECT_SITE:
         return (be_object){g->site_xpos + 3 * id, g->site_xmat + 9 * id, g->m->site_bodyid[id]};
+    default:
+        return (be_object){0};
     }
 }
 
@@ -69,6 +71,48 @@ BE_INLINE void be_object_acceleration(be_vd *to, const be_physics_group *g, cons
     be_object_sees(velocity, g, o, g->cvel + 6 * o->body, 0, local);
     be_cross(coriolis, velocity, velocity + 3);
     be_add_to(to + 3, coriolis, 3);
+}
+
+/* How degree of freedom d moves a point that is `offset` away from its tree's centre of mass (mj_jac). */
+BE_INLINE void be_move_point(be_vd *to, const be_physics_group *g, int d, const be_vd *offset) {
+    const be_vd *dof = g->cdof + 6 * d;
+    be_cross(to, dof, offset);
+    for (int k = 0; k < 3; k++) to[k] = dof[3 + k] + to[k];
+}
+
+/* How fast that changes at these velocities, and how fast the turning does (mj_jacDot). `moving` is the point's
+ * velocity.
+ */
+BE_INLINE void be_change_moves(be_vd *to, const be_physics_group *g, int d, const be_vd *offset, const be_vd *moving) {
+    const be_physics_model *m = g->m;
+    const be_vd *dof = g->cdof + 6 * d, *dot = g->cdof_dot + 6 * d;
+    const int joint = m->dof_jntid[d], type = m->jnt_type[joint];
+    be_vd of_quat[6], turned[3], along[3];
+    if (type == BE_BALL || (type == BE_FREE && d >= m->jnt_dofadr[joint] + 3)) {
+        be_cross_motion(of_quat, g->cvel + 6 * m->dof_bodyid[d], dof);
+        dot = of_quat;
+    }
+    be_cross(turned, dot, offset);
+    be_cross(along, dof, moving);
+    for (int k = 0; k < 3; k++) {
+        to[k] = be_set1(0) + (dot[3 + k] + turned[k] + along[k]);
+        to[3 + k] = be_set1(0) + dot[k];
+    }
+}
+
+/* The velocity of a point of a body. */
+BE_INLINE void be_point_velocity(be_vd *to, const be_physics_group *g, int body, const be_vd *offset) {
+    const be_vd *velocity = g->cvel + 6 * body;
+    be_vd around[3];
+    be_cross(around, offset, velocity);
+    be_sub3(to, velocity + 3, around);
+}
+
+/* mju_mulMatTVec for one column */
+BE_INLINE be_vd be_along(const be_vd *column, const be_vd *wrench) {
+    be_vd sum = be_set1(0);
+    for (int k = 0; k < 3; k++) sum += column[k] * wrench[k];
+    return sum;
 }
 
 /* mj_applyFT: adds what a force and a torque on body i, at the given offset from its tree's centre of mass, do to its

@@ -19,6 +19,7 @@ const char *const be_physics_left_texts[] = {
     [BE_LEFT_HESSIAN] = "because the solver's Hessian was singular",
     [BE_LEFT_SENSORS] = "because of sensors of contacts in a site",
     [BE_LEFT_ISLANDS] = "because of rows that move trees of joints which do not follow each other in the model",
+    [BE_LEFT_CHAINS] = "because of contacts between branches of a tree of joints, with sparse matrices",
     [BE_LEFT_PLACES] = "because of capsules without length",
 };
 

@@ -16,6 +16,7 @@
 /* ---- models ------------------------------------------------------------------------------------------ */
 
 /* Sizes of a model, by MuJoCo's names (nsensor is 0 where sensors are disabled). Ours are:
+ *   nL             numbers of L_colind
  *   num_trees      see tree_dofs
  *   num_lone       see lone_bodies
  *   num_pairs      see pair_geoms
@@ -40,6 +41,7 @@
     X(nD)                                                                                                              \
     X(nB)                                                                                                              \
     X(nJten)                                                                                                           \
+    X(nL)                                                                                                              \
     X(nsensor)                                                                                                         \
     X(nsensordata)                                                                                                     \
     X(num_trees)                                                                                                       \
@@ -59,11 +61,15 @@
  *   always      1: each lane has constraints that are not made here at any time
  *   gravcomp    1: bodies may have gravity compensation
  *   acts        0: actuators are disabled
- *   acts_plainly   1: all actuators are at slide or hinge joints or fixed tendons without limits of forces, have affine
+ *   acts_plainly   1: all actuators are at slide or hinge joints or tendons without limits of forces, have affine
  *               forces and no states, and none is disabled
  *   limits_tendons   1: some actuator is at a tendon with a limit of its actuators' forces
+ *   wrap_side   the site on whose side a tendon wraps around a geom, or -1
+ *   spatial     1: some tendon is not fixed
+ *   sparse_jacobian   1: MuJoCo's Jacobians of constraints are sparse
+ *   arms_tendons   1: some tendon has an armature
  *   polynomials BE_POLY_...: which springs and dampers are not linear
- *   actuator_moment   each actuator's row of `moments`, or -1: at a slide or hinge joint or a fixed tendon
+ *   actuator_moment   each actuator's row of `moments`, or -1: at a slide or hinge joint or a tendon
  *   actuator_common   of actuators at two sites: the last degree of freedom that moves both, or -1
  *   actuator_wraps   1: the setpoint may be an angle: see actuator_period
  *   actuator_disabled   1: of a disabled group
@@ -84,6 +90,11 @@
  *   B_above     for each entry of B, that of the same degree of freedom in the parent's row, or -1
  *   lone_bodies bodies with a free joint, and nothing else in their tree, which implicitfast integrates in another way
  *   friction_id which degree of freedom, or nv + which tendon, each row of friction loss is of; tendons come last
+ *   sparse      1: MuJoCo's solver has sparse matrices. Then these are of the factor of its Hessian, where each row of
+ *               constraints moves degrees of freedom of one chain (empty otherwise): L_rownnz, L_rowadr and L_colind;
+ *               where the degrees of freedom end that one moves (L_end); with which row the block of each begins when
+ *               the factor is made, from the last row on (L_top), and when it is used, from the first row on (L_first);
+ *               how many numbers there are in a row and those of all that move it (L_cost)
  *   tree_dofs   where each tree of joints begins in the degrees of freedom, and their number at the end
  *   pair_geoms  two numbers for each pair of geoms that may ever touch, in the order in which MuJoCo looks at them
  *   pair_kind   be_physics_pair_kind
@@ -120,7 +131,12 @@
     X(tendon_num)                                                                                                      \
     X(tendon_limited)                                                                                                  \
     X(tendon_actfrclimited)                                                                                            \
+    X(wrap_type)                                                                                                       \
     X(wrap_objid)                                                                                                      \
+    X(wrap_side)                                                                                                       \
+    X(spatial)                                                                                                         \
+    X(sparse_jacobian)                                                                                                 \
+    X(arms_tendons)                                                                                                    \
     X(actuator_trntype)                                                                                                \
     X(actuator_trnid)                                                                                                  \
     X(actuator_gaintype)                                                                                               \
@@ -187,6 +203,14 @@
     X(eq_row)                                                                                                          \
     X(eq_shape)                                                                                                        \
     X(friction_id)                                                                                                     \
+    X(sparse)                                                                                                          \
+    X(L_rownnz)                                                                                                        \
+    X(L_rowadr)                                                                                                        \
+    X(L_colind)                                                                                                        \
+    X(L_end)                                                                                                           \
+    X(L_top)                                                                                                           \
+    X(L_first)                                                                                                         \
+    X(L_cost)                                                                                                          \
     X(tree_dofs)                                                                                                       \
     X(pair_geoms)                                                                                                      \
     X(pair_kind)                                                                                                       \
@@ -206,6 +230,7 @@
  *   jnt_stiffnesspoly, dof_dampingpoly, tendon_stiffnesspoly, tendon_dampingpoly   BE_POLY numbers each; empty where
  *                  `polynomials` does not name them
  *   tendon_actfrcrange   empty unless `limits_tendons`
+ *   tendon_armature   with that of actuators
  *   actuator_period  after which a setpoint is the same angle, or 0; empty if none `wraps`
  *   actuator_decay   what is left of a filter's error is 1 - this, after a step; this and actuator_dynprm,
  *                  actuator_actrange, actuator_lengthrange and actuator_acc0 are empty where no actuator needs them
@@ -256,6 +281,7 @@
     X(tendon_dampingpoly)                                                                                              \
     X(tendon_actfrcrange)                                                                                              \
     X(tendon_lengthspring)                                                                                             \
+    X(tendon_armature)                                                                                                 \
     X(tendon_invweight0)                                                                                               \
     X(tendon_curve)                                                                                                    \
     X(actuator_ctrlrange)                                                                                              \
@@ -263,6 +289,7 @@
     X(actuator_biasprm)                                                                                                \
     X(actuator_forcerange)                                                                                             \
     X(actuator_gear)                                                                                                   \
+    X(actuator_cranklength)                                                                                            \
     X(actuator_dynprm)                                                                                                 \
     X(actuator_decay)                                                                                                  \
     X(actuator_actrange)                                                                                               \
@@ -311,7 +338,11 @@ enum { /* MuJoCo's numbers for jnt_type, sameframe and so on, which its files of
        BE_PLANE = 0,
        BE_CAPSULE = 3,
        BE_AT_PARENT = 1, /* of actuator_trntype: a joint, in the axes of its parent */
+       BE_AT_CRANK = 2,  /* a slider that a crank moves */
        BE_AT_TENDON = 3,
+       BE_WRAP_JOINT = 1, /* of wrap_type */
+       BE_WRAP_PULLEY = 2,
+       BE_WRAP_SITE = 3,
        BE_AFFINE = 1, /* of actuator_gaintype and actuator_biastype */
        BE_MUSCLE = 2,
        BE_INTEGRATOR = 1, /* of actuator_dyntype */
@@ -481,6 +512,7 @@ typedef struct be_physics_model {
     X(geom_xmat, 9 * m->ngeom)                                                                                         \
     X(site_xpos, 3 * m->nsite)                                                                                         \
     X(site_xmat, 9 * m->nsite)                                                                                         \
+    X(site_xquat, 4 * m->nsite) /* in mjData since MuJoCo 4 */                                                         \
     X(subtree_com, 3 * m->nbody)                                                                                       \
     X(cinert, 10 * m->nbody)                                                                                           \
     X(cdof, 6 * m->nv)                                                                                                 \
@@ -533,6 +565,7 @@ enum {
     BE_LEFT_TENDONS, /* a tendon was at its limit */
     BE_LEFT_ROWS,    /* there were more than num_rows rows, or num_called contacts */
     BE_LEFT_ISLANDS, /* trees of joints move together, and others are between them */
+    BE_LEFT_CHAINS,  /* with sparse matrices, a row moved joints of several chains */
     BE_LEFT_PLACES,  /* a capsule's axis was only a point */
     BE_LEFT_HESSIAN, /* the solver's Hessian was singular */
     BE_LEFT_SENSORS, /* there are sensors of contacts that only the caller knows */
@@ -565,6 +598,8 @@ typedef const double *be_physics_sense(void *context, be_physics_group *group, i
 typedef struct be_physics_functions {
     double (*mju_rayGeom)(const double *pos, const double *mat, const double *size, const double *point,
                           const double *direction, int type, double *normal);
+    double (*mju_wrap)(double *touching, const double *from, const double *to, const double *pos, const double *mat,
+                       double radius, int type, const double *side); /* from 3.16 on */
 } be_physics_functions;
 
 /* A step of an env: `steps` steps of MuJoCo for `count` lanes (BE_PHYSICS_LANES at most). Each lane has its own row of

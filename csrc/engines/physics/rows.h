@@ -41,10 +41,16 @@ static inline int be_tree_of(const be_physics_model *m, int dof) {
 }
 
 /* Appends a row to the lanes of `here` in which it moves anything: MuJoCo leaves out the others. Trees that it moves
- * become one island. `weight` is the approximate inverse of the inertia that it moves (mj_diagApprox). */
+ * become one island. `weight` is the approximate inverse of the inertia that it moves (mj_diagApprox). With sparse
+ * matrices, the row is that of a chain. */
 #define be_physics_append_row BE_ISA_NAME(be_physics_append_row)
-void be_physics_append_row(be_physics_group *g, unsigned here, const be_vd *row, be_vd weight, const be_curve *c,
-                           be_vd inside);
+void be_physics_append_row(be_physics_group *g, unsigned here, const be_vd *row, be_chain chain, be_vd weight,
+                           const be_curve *c, be_vd inside);
+
+/* A row times x. */
+BE_INLINE be_vd be_times_chain(const be_physics_model *m, be_chain chain, const be_vd *row, const be_vd *x) {
+    return *m->sparse ? be_dot_sparse(row, x, chain.count, be_chain_dofs(m, chain)) : be_dot(row, x, m->nv);
+}
 
 /* Appends rows for the limits of tendons, and of ball joint j, to the lanes of `lanes` that are at these limits. */
 #define be_physics_limit_tendons BE_ISA_NAME(be_physics_limit_tendons)

@@ -4,6 +4,11 @@
 
 #include "engines/physics/group.h"
 
+/* With sparse matrices, an entry of a column of J: of which row it is, and its place in J. */
+typedef struct be_column {
+    int place, at;
+} be_column;
+
 /* The solver's variables; MuJoCo's names where it has them. Row k of lane i exists if bit i of its mask `exists` is
  * set. */
 typedef struct solver {
@@ -21,7 +26,11 @@ typedef struct solver {
     be_vd *L, *H, *L_with_cones, *cone_rows;        /* nv x nv; 6 x nv */
     int plain;                                      /* 1: all rows only push apart, and none is of a cone */
     int has_cones;                                  /* 1: in the middle zone, in some lane */
-    be_vl singular;                                 /* lanes whose Hessian had no factor */
+    const be_column *columns;                       /* with sparse matrices: of all rows, column by column */
+    const int *starts;                              /* where each column starts */
+    be_vl *fours, downdates; /* how many of its entries each lane sums up in fours; see sparse.c */
+    be_vd *fresh_H, *changes;
+    be_vl singular; /* lanes whose Hessian had no factor */
     be_vd cost, line1, line2, evaluations;
 } solver;
 
@@ -52,8 +61,13 @@ static inline int only_dof(const solver *s, int k) {
     return dof < s->nv ? dof : -1;
 }
 
+/* Row k times x, with sparse matrices. */
+#define be_physics_sparse_times BE_ISA_NAME(be_physics_sparse_times)
+be_vd be_physics_sparse_times(const solver *s, int k, const be_vd *x);
+
 /* Row k times x. */
 BE_INLINE be_vd times_row(const solver *s, int k, const be_vd *x) {
+    if (*s->g->m->sparse) return be_physics_sparse_times(s, k, x);
     const int dof = only_dof(s, k);
     return dof < 0 ? be_dot(row_of(s, k), x, s->nv) : be_set1(0) + x[dof];
 }
@@ -107,6 +121,31 @@ static inline be_vd force_of(const solver *s, int k) {
     const sliding slides = sliding_of(s, k, s->jar[k]);
     return be_select(slides.below, g->loss[friction], be_select(slides.above, -g->loss[friction], force));
 }
+
+/* ---- sparse matrices ----------------------------------------------------------------------------------- */
+
+/* How many entries all columns of J have. */
+#define be_physics_sparse_count BE_ISA_NAME(be_physics_sparse_count)
+int be_physics_sparse_count(const be_physics_group *g);
+
+/* Notes the columns of J, in room for as many entries, and for nv + 1 starts. */
+#define be_physics_sparse_begin BE_ISA_NAME(be_physics_sparse_begin)
+void be_physics_sparse_begin(solver *s, be_column *columns, int *starts);
+
+/* Fills in qfrc_constraint, given the forces of all rows. */
+#define be_physics_sparse_push BE_ISA_NAME(be_physics_sparse_push)
+void be_physics_sparse_push(solver *s, const be_vd *force);
+
+/* Makes the Hessian and its factor; or brings them up to date after rows, which were active in the lanes `before`, have
+ * changed in lanes `going`. Returns the lanes in which rounding has left it without a factor. */
+#define be_physics_sparse_factor BE_ISA_NAME(be_physics_sparse_factor)
+#define be_physics_sparse_update BE_ISA_NAME(be_physics_sparse_update)
+be_vl be_physics_sparse_factor(solver *s);
+be_vl be_physics_sparse_update(solver *s, const be_vl *before, be_vl going);
+
+/* mju_cholSolveSparse, in Mgrad. */
+#define be_physics_sparse_solve BE_ISA_NAME(be_physics_sparse_solve)
+void be_physics_sparse_solve(solver *s);
 
 /* What a search has found: lanes that are done are taken out of `going`. */
 typedef struct result {

@@ -7,7 +7,7 @@ import pytest
 import batchenv
 from helpers.arm import INTEGRATORS, arm, assert_exact, assert_exact_with_models_of_their_own
 from helpers.begun import begun
-from helpers.together import always_alone, how
+from helpers.together import always_alone, how, xml
 
 pytestmark = pytest.mark.skipif(always_alone(), reason="this MuJoCo or CPU always takes mj_step")
 
@@ -34,6 +34,10 @@ AT_SITES = """
 <position site="end" refsite="hand" gear="0 0 1 0 .3 0" kp="3"/>
 <position site="hand" refsite="middle" gear="0 0 0 0 1 .5" kp="2" kv=".2" ctrlrange="-9 9"/>
 <general site="middle" refsite="tip" gear=".2 0 0 0 0 1" dyntype="filter" dynprm=".05" gainprm="1"/>"""
+AT_CRANKS = """
+<motor cranksite="tip" slidersite="base" cranklength=".5" gear="2"/>
+<position cranksite="hand" slidersite="middle" cranklength=".1" gear="-1" kp="5" kv=".3"/>
+<velocity cranksite="end" slidersite="hand" cranklength="3" kv=".4" gear=".5"/>"""
 TENDON_LIMITS = """
 <motor tendon="t" gear="2"/><motor tendon="t" gear="-1" forcerange="-.4 .2"/><position tendon="t" kp="5" kv=".2"/>
 <motor joint="a"/>"""
@@ -46,6 +50,7 @@ MODELS = {
     "muscles": arm(MUSCLES),
     "free and ball joints": arm(AT_JOINTS),
     "sites": arm(AT_SITES),
+    "slider-cranks": arm(AT_CRANKS),
     "free and ball joints without setpoints that are integrated": arm(
         AT_JOINTS.replace("<intvelocity", "<position").replace("actrange", "ctrlrange")
     ),
@@ -58,18 +63,17 @@ MODELS = {
     "actuators' own": arm(
         '<motor joint="a" armature=".1" damping=".2" gear="2"/><motor joint="a" damping=".1 .2 .3"/>'
         '<position joint="ball" kp="2" kv=".1" damping=".1" gear=".5 1 0"/>'
-        '<motor tendon="t" damping=".3 0 .2" gear="3"/><motor joint="free" armature=".05" gear="1 0 0 0 1 0"/>'
+        '<motor tendon="t" damping=".3 0 .2" gear="3" armature=".1"/>'
+        '<motor joint="free" armature=".05" gear="1 0 0 0 1 0"/>'
     ),
     "actuators' armature alone": arm('<motor joint="a" armature=".1" gear="2"/>').replace('damping=".1"', ""),
 }
 
 
 SETPOINTS = "the integrator RK4 with integrated setpoints at ball joints or between sites"
-TENDONS = "an implicit integrator with limits of the forces on tendons"
 LEFT = {
     ("free and ball joints", "RK4"): SETPOINTS,
     ("unlimited controls", "RK4"): SETPOINTS,
-    **dict.fromkeys((("limits of tendons", "implicit"), ("limits of tendons", "implicitfast")), TENDONS),
 }
 
 
@@ -94,6 +98,7 @@ def test_actuators(name, integrator, monkeypatch):
         ("muscles", {"actuator_dynprm": (0.3, 3), "actuator_gainprm": (0.8, 1.2), "body_mass": (0.5, 2)}),
         ("free and ball joints", {"actuator_gear": (-2, 2), "actuator_gainprm": (0.5, 2)}),
         ("sites", {"actuator_gear": (-2, 2), "actuator_biasprm": (0.5, 2)}),
+        ("slider-cranks", {"actuator_gear": (-2, 2), "actuator_gainprm": (0.5, 2)}),
         ("limits of tendons", {"actuator_gear": (0.5, 2)}),
         ("actuators' own", {"actuator_gear": (0.5, 2), "dof_damping": (0.5, 2), "tendon_damping": (0, 2)}),
     ],
@@ -126,6 +131,16 @@ def test_states_that_are_huge(monkeypatch):
     """MuJoCo allows any number there, as long as no force becomes bad."""
     text = arm('<general joint="b" dyntype="filter" dynprm="0" actearly="true" forcerange="-.5 .5"/>')
     assert_exact(text, "RK4", monkeypatch)
+
+
+@pytest.mark.parametrize("place", ['joint="free"', 'site="top"', 'cranksite="top" slidersite="eye" cranklength="2"'])
+def test_velocities_of_a_lone_body(place, monkeypatch):
+    """Forces depend on more of them than M has entries for."""
+    body = '<site name="eye"/><body pos="0 0 1"><freejoint name="free"/><geom size=".1"/>'
+    body += '<site name="top" pos=".1 .1 .1"/></body>'
+    servo = f'<actuator><velocity {place} gear="1 0 2 0 -.5 .3" kv="2"/></actuator>'
+    text = xml(body, motor=servo, more="<sensor><clock/></sensor>")
+    assert_exact(text, "implicitfast", monkeypatch)
 
 
 def test_servos_that_filter_angles():

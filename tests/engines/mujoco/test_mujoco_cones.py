@@ -5,7 +5,6 @@ import pytest
 
 import batchenv
 from batchenv import _core
-from batchenv.envs.mujoco import constraints
 from helpers.mujoco import mujoco
 from helpers.together import LANES, TOP, Both, always_alone, assert_like_mj_step, compare, how, solved_by_mujoco, xml
 
@@ -57,9 +56,7 @@ def test_standing_and_falling(options, dim, isa, monkeypatch):
         assert not differs and compared == 5 * LANES, seed
         states |= states_in(both)
     assert {QUADRATIC, CONE} <= states and (SATISFIED in states or dim == 6)
-    assert not solved_by_mujoco(both) or not constraints.since_3_17(
-        mujoco
-    )  # before, its capsules' contacts were MuJoCo's
+    assert not solved_by_mujoco(both)
 
 
 @ISAS

@@ -27,6 +27,8 @@ TREES = "".join(BALL.format(name, name, name, kind) for name, kind in JOINTS.ite
 SOFT = 'solref="-50 -5" solimp=".5 .9 .01 .3 1"'
 TENDONS = """<tendon><fixed name="t"><joint joint="a" coef="1"/><joint joint="b" coef="-2"/></fixed>
 <fixed name="u"><joint joint="c" coef=".5"/><joint joint="a" coef=".1"/></fixed></tendon>"""
+SPATIAL = """<tendon><spatial name="s"><site site="eye"/><site site="elbow"/><site site="site_tip"/></spatial>
+<spatial name="r"><site site="site_end"/><site site="site_tip"/></spatial></tendon>"""
 KINDS = {
     "joint": f'<joint joint1="a" joint2="b" polycoef="0 .5 .2 -.1 .3"/><joint joint1="c" polycoef=".1" {SOFT}/>',
     "connect": '<connect body1="tip" anchor=".3 0 0" body2="world"/><connect body1="tip" anchor="0 0 .1" body2="end"/>',
@@ -37,6 +39,7 @@ KINDS = {
     "weld to a mocap body": '<weld body1="hook" body2="tip"/>',
     "connect to a mocap body": '<connect site1="site_end" site2="eye"/>',
     "tendon": f'<tendon tendon1="t" {SOFT}/><tendon tendon1="t" tendon2="u" polycoef=".1 -.3 .2 .1 .4"/>',
+    "spatial tendon": f'<tendon tendon1="s" {SOFT}/><tendon tendon1="s" tendon2="r" polycoef=".1 -.3 .2 .1 .4"/>',
     "not active": '<weld body1="tip" body2="end" active="false"/><joint joint1="a" joint2="b"/>',
 }
 MOTORS = "".join(f'<motor joint="{joint}" gear="3" ctrlrange="-1 1"/>' for joint in "abc")
@@ -45,7 +48,8 @@ MOTOR = '<actuator><motor joint="one_joint" ctrlrange="-1 1"/></actuator>'
 
 def model_of(kind, options=""):
     top = TOP.replace('timestep="0.005"', f'timestep="0.005" {options}')
-    more = f"{TENDONS}<equality>{KINDS[kind]}</equality>"
+    tendons = SPATIAL if kind == "spatial tendon" else TENDONS
+    more = f"{tendons}<equality>{KINDS[kind]}</equality>"
     return xml(ARM, more, f"<actuator>{MOTORS}</actuator>", top)
 
 
@@ -60,6 +64,14 @@ def test_rows_of_equalities(kind, integrator, isa, monkeypatch):
         differs, compared, _ = both.compare(np.random.default_rng(seed), (1, 2, 40, 1, 60))
         assert not differs and compared > 3 * LANES, seed
     assert solved_by_mujoco(both) == 0
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_equalities_that_mujoco_solves(kind):
+    both = Both(mujoco.MjModel.from_xml_string(model_of(kind, 'solver="CG"')))
+    differs, compared, _ = both.compare(np.random.default_rng(0), (1, 2, 40, 1, 60))
+    assert not differs and compared > 3 * LANES
+    assert solved_by_mujoco(both) > 0
 
 
 ACROSS = {
@@ -100,7 +112,7 @@ def test_an_equality_that_has_no_rows_at_the_start(solver):
     assert solved_by_mujoco(both) > 0
 
 
-@pytest.mark.parametrize("kind", ["joint", "weld", "weld of sites", "tendon"])
+@pytest.mark.parametrize("kind", ["joint", "weld", "weld of sites", "tendon", "spatial tendon"])
 def test_lanes_with_models_of_their_own(kind, monkeypatch):
     """What rows come to depends on numbers of each lane's model."""
 
@@ -116,8 +128,7 @@ def test_lanes_with_models_of_their_own(kind, monkeypatch):
         assert not told[0].startswith("together") or all(text.startswith("together") for text in told), told
 
     def make():
-        return batchenv.make_mujoco(
-            model_of(kind), 8, observation=["qpos", "qvel", "qacc", "cfrc_ext"], num_threads=1, qpos_noise=0.3
-        )
+        shown = ["qpos", "qvel", "qacc", *["cfrc_ext"] * (kind != "spatial tendon")]
+        return batchenv.make_mujoco(model_of(kind), 8, observation=shown, num_threads=1, qpos_noise=0.3)
 
     assert_like_mj_step(monkeypatch, make, 60, change=change)

@@ -65,6 +65,14 @@ def test_unstable_as_gymnasium(unstable, tmp_path, monkeypatch):
         assert_same(a, b, "")
 
 
+def test_huge_numbers_of_a_model(tmp_path, recwarn):
+    """Nothing is said of numbers that become infinite, as they do in MuJoCo."""
+    path = tmp_path / "huge.xml"
+    path.write_text(PENDULUM.format(joints=JOINTS, gear="1e300"))
+    begun(batchenv.make_mujoco(str(path), 2), seed=1)
+    assert not recwarn
+
+
 def test_an_error_of_mujoco_does_not_end_the_process(tmp_path):
     """Memory that is enough to make lanes, and not for the contacts there are: how much that is depends on MuJoCo."""
     path = tmp_path / "small.xml"

@@ -1,10 +1,16 @@
-"""Every field of mjModel and mjOption is known: one that a newer release adds is not left out by mistake."""
+"""Every field of mjModel and mjOption is known: one that a newer release adds is not left out by mistake. And pairs of
+geoms."""
 
 import re
+import tracemalloc
 from pathlib import Path
+
+import numpy as np
+import pytest
 
 import batchenv
 from batchenv import _core
+from batchenv.envs.mujoco import features
 from helpers.mujoco import mujoco
 
 # Fields that neither csrc/engines/physics nor batchenv/envs/mujoco reads by name, and why a step in a group is right
@@ -29,8 +35,7 @@ UNREAD = {
     "MuJoCo's searches for near geoms, which only leave out pairs that cannot touch": r"n?bvh\w*|body_contype|"
     r"body_conaffinity",
     "noslip iterations: MuJoCo solves these constraints": r"noslip_tolerance",
-    "actuators with several inputs or outputs (nactuator, nout), and slider-cranks": r"actuator_(ctrl|out)\w+|"
-    r"actuator_cranklength",
+    "actuators with several inputs or outputs (nactuator, nout)": r"actuator_(ctrl|out)\w+",
     "constraints.py puts these names together": r"pair_(gap|solref|solimp)",
     "the compiler's, or other ways to find what is read": r"body_geomadr|tree_bodyadr|tree_bodynum|tree_dofadr|"
     r"tendon_tree\w+|tendon_type|tendon_actuatorid|actuator_length0|dof_Madr|mapM2M|nM|nJmom|nwrap|nemax|nconmax|"
@@ -65,3 +70,32 @@ def test_no_flag_is_unnamed():
     flags = {name.removeprefix("mjDSBL_") for name in dir(mujoco.mjtDisableBit) if name.startswith("mjDSBL_")}
     assert len(flags) > 15
     assert flags - read() <= of_mujocos_collisions | of_bad_numbers
+
+
+BALL = '<body name="b{0}" pos="{0} 0 0"><freejoint/><geom size=".1"/></body>'
+
+
+def test_pairs_of_thousands_of_geoms():
+    """A landscape of geoms that do not move takes little memory, however many there are."""
+    ground = "".join(f'<geom size=".1" pos="{k} 0 0"/>' for k in range(5000))
+    model = mujoco.MjModel.from_xml_string(f"<mujoco><worldbody>{ground}{BALL.format(0)}</worldbody></mujoco>")
+    tracemalloc.start()
+    found, _ = features.pairs(mujoco, model)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    np.testing.assert_array_equal(found, np.column_stack([np.arange(5000), np.full(5000, 5000)]))
+    assert peak < 2e7
+
+
+@pytest.mark.parametrize("excluded", [False, True])
+def test_pairs_that_are_looked_at_by_and_by(excluded, monkeypatch):
+    """All are found, also where more than _MOST_PAIRS are excluded."""
+    count = 20
+    pairs = [(k, j) for k in range(count) for j in range(k)]
+    less = "".join(f'<exclude body1="b{k}" body2="b{j}"/>' for k, j in pairs[1:]) if excluded else ""
+    bodies = "".join(BALL.format(k) for k in range(count))
+    text = f"<mujoco><worldbody>{bodies}</worldbody><contact>{less}</contact></mujoco>"
+    monkeypatch.setattr(features, "_AT_A_TIME", 1)
+    monkeypatch.setattr(features, "_MOST_PAIRS", 100 if excluded else 1000)
+    found, _ = features.pairs(mujoco, mujoco.MjModel.from_xml_string(text))
+    assert sorted(map(tuple, found[:, ::-1].tolist())) == (pairs[:1] if excluded else pairs)

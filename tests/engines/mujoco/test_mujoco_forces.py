@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from batchenv import _core
-from batchenv.envs.mujoco import constraints
+from batchenv.envs.mujoco.features import since
 from helpers.mujoco import mujoco
 from helpers.together import LANES, TOP, Both, always_alone, found_by_mujoco, solved_by_mujoco, xml
 
@@ -27,6 +27,8 @@ SENSORS = {
 }
 EQUALITIES = {
     "": "",
+    "connect": '<equality><connect body1="two" body2="one" anchor="0 0 -.1"/></equality>',
+    "weld of sites": '<equality><weld site1="s" site2="t"/><connect site1="t" site2="s"/></equality>',
     "joint": '<equality><joint joint1="a" joint2="c" polycoef="0 .5 0 0 0"/></equality>',
     "weld": '<equality><weld body1="one" body2="two"/></equality>',
 }
@@ -68,7 +70,7 @@ def test_sensors(sensors, kind, cone):
     assert found > 0 and solved == 0
 
 
-@pytest.mark.skipif(not constraints.since_3_17(mujoco), reason="groups have PGS since mujoco 3.17")
+@pytest.mark.skipif(not since(mujoco, 3, 17), reason="groups have PGS since mujoco 3.17")
 def test_forces_with_pgs():
     hand = '<body pos=".3 0 {}"><joint {}/><geom type="box" size=".1 .1 .1"/><site name="{}" size=".15"/></body>'
     hands = hand.format(0.1, 'name="a"', "s") + hand.format(-0.1, "", "t")

@@ -254,7 +254,11 @@ def test_the_smallest_model(tmp_path):
     path.write_text(SMALLEST.format(""))
     with pytest.raises(ValueError, match="1 positions, 1 velocities and 0 actuators, but at least 0, 0 and 1 are"):
         batchenv.make_mujoco(str(path), 2, observation=["qpos"])
-    still = '<mujoco><worldbody><body mocap="true"><geom size=".1"/></body></worldbody></mujoco>'
+    still = '<mujoco><worldbody><body mocap="true"><geom size=".1"/><site name="s"/></body></worldbody>{}</mujoco>'
+    motor = '<actuator><motor site="s" gear="1 0 0 0 0 0"/></actuator>'
+    env = begun(batchenv.make_mujoco(still.format(motor), 2, observation=["xpos"]), seed=1)
+    assert not env.step(np.ones((2, 1), np.float32))[0].any()
+    still = still.format("")
     with pytest.raises(ValueError, match="0 positions, 0 velocities and 0 actuators, but at least 0, 0 and 1 are"):
         batchenv.make_mujoco(still, 3, observation=["xpos"])
 

@@ -262,7 +262,7 @@ OTHERS = {
     "states of actuators other than integrals, filters and muscles": xml(
         motor=MOTOR.replace("<motor", '<general dyntype="user" actdim="1"')
     ),
-    "actuators that are not at joints, fixed tendons or sites": xml(
+    "actuators that are not at joints, tendons, sites or slider-cranks": xml(
         LEG.replace("<body", '<body name="leg"').format(BALL),
         motor='<actuator><adhesion body="leg" ctrlrange="0 1" gain="1"/></actuator>',
     ),
@@ -272,17 +272,12 @@ OTHERS = {
     "fluid forces on ellipsoids": xml(
         LEG.format('<geom size=".1" fluidshape="ellipsoid"/>'), top=TOP.replace("<option", '<option density="2"')
     ),
-    "spatial tendons, or joints that are twice in one": xml(
-        LEG.format(BALL + '<site name="s"/>') + '<site name="t"/>',
-        '<tendon><spatial><site site="s"/><site site="t"/></spatial></tendon>',
-    ),
     "less than 2 MB of memory": xml(top=TOP.replace("<option", '<size memory="1M"/><option')),
-    "armature of tendons": xml(more='<tendon><fixed armature="1"><joint joint="a" coef="1"/></fixed></tendon>'),
-    "armature of actuators at tendons": xml(
-        more='<tendon><fixed name="t"><joint joint="a" coef="1"/></fixed></tendon>',
-        motor='<actuator><motor tendon="t" armature="1" ctrlrange="-1 1"/></actuator>',
-    ),
 }
+
+
+if hasattr(mujoco.mjtIntegrator, "mjINT_DISCRETE"):
+    OTHERS["the integrator discrete"] = xml(top=TOP.replace("<option", '<option integrator="discrete"'))
 
 
 @pytest.mark.parametrize("feature", OTHERS)

@@ -5,10 +5,12 @@ import pytest
 
 import batchenv
 from batchenv import _core
-from batchenv.envs.mujoco import constraints
+from batchenv.envs.mujoco.features import since
 from helpers.mujoco import mujoco
 from helpers.together import (
+    BALL,
     LANES,
+    LEG,
     TOP,
     Both,
     always_alone,
@@ -20,7 +22,7 @@ from helpers.together import (
 )
 
 pytestmark = pytest.mark.skipif(always_alone(), reason="this MuJoCo or CPU always takes mj_step")
-HAS_PGS = constraints.since_3_17(mujoco)
+HAS_PGS = since(mujoco, 3, 17)
 ISAS = pytest.mark.parametrize("isa", _core.supported_isas())
 
 FRICTION = 'frictionloss="{}" solreffriction="{}" solimpfriction="{}"'
@@ -75,13 +77,12 @@ def test_friction_loss_of_joints_and_tendons(options, integrator, isa, monkeypat
 
 
 def test_friction_loss_that_mujoco_solves():
-    """Of models with the CG solver, and of tendons that pull at several trees of joints."""
-    across = '<tendon><fixed frictionloss=".1"><joint joint="a" coef="1"/><joint joint="c" coef="1"/></fixed></tendon>'
-    for top, more in ((TOP.replace("<option", '<option solver="CG"'), ""), (TOP, across)):
-        env = batchenv.make_mujoco(xml(RUBBING, more, MOTORS, top), 4, num_threads=1)
-        env.reset(seed=1)
-        env.step(np.zeros((4, 4), np.float32))
-        assert "or friction loss that is not solved here" in how(env)[0]
+    """Of models with the CG solver. test_mujoco_tendons.py has tendons that pull at several trees of joints."""
+    text = xml(RUBBING, "", MOTORS, TOP.replace("<option", '<option solver="CG"'))
+    env = batchenv.make_mujoco(text, 4, num_threads=1)
+    env.reset(seed=1)
+    env.step(np.zeros((4, 4), np.float32))
+    assert "or friction loss that is not solved here" in how(env)[0]
 
 
 def test_friction_loss_of_each_lane(monkeypatch):
@@ -254,3 +255,43 @@ def test_trees_that_touch_each_other(more, order, cone, isa, monkeypatch):
     assert len(merged) > 2
     # MuJoCo solves those of islands that have other trees between.
     assert found_by_mujoco(both) > (4 if order == "first" else 0.5) * solved_by_mujoco(both)
+
+
+WELD = '<weld body1="held"/>'
+
+
+@ISAS
+@pytest.mark.parametrize("solver,welds", [("PGS", 16), ("PGS", 40), ("Newton", 170)])
+def test_more_equalities_than_there_is_room_for(solver, welds, isa, monkeypatch):
+    """There is room for 100 rows with PGS, and for 1,000 with Newton."""
+    monkeypatch.setenv("BATCHENV_ISA", isa)
+    more_body = f'<body><joint type="ball"/>{BALL}</body>'
+    body = f'<body name="held" pos="0 0 1"><joint name="b" axis="0 1 0"/>{BALL}{more_body}</body>'
+    more = f"<equality>{WELD * welds}</equality>"
+    top = TOP.replace("<option", f'<option solver="{solver}" iterations="9"')
+    made = []
+
+    def make():
+        made.append(batchenv.make_mujoco(xml(body, more, top=top), 4, qpos_noise=0.02))
+        return made[-1]
+
+    assert_like_mj_step(monkeypatch, make, 5)
+    known = HAS_PGS or solver == "Newton"
+    assert ("MuJoCo solved" not in how(made[0])[0]) == (known and 6 * welds <= (1000 if solver == "Newton" else 100))
+
+
+def test_more_rows_than_mujoco_has_memory_for(monkeypatch):
+    """MuJoCo leaves out constraints, and so do lanes in groups. They fall for longer than the self-check takes."""
+    cubes = "".join(
+        f'<body pos="{k % 8} {k // 8} 6"><freejoint/><geom type="box" size=".1 .1 .1" conaffinity="0"/></body>'
+        for k in range(40)
+    )
+    top = TOP.replace("<option", '<size memory="2M"/><option jacobian="dense"').replace("0.005", "0.01")
+    made = []
+
+    def make():
+        made.append(batchenv.make_mujoco(xml(LEG.format(BALL) + cubes, top=top), 4, qpos_noise=0.02))
+        return made[-1]
+
+    assert_like_mj_step(monkeypatch, make, 130)
+    assert "too many rows" in how(made[0])[0]

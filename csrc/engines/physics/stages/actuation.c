@@ -1,5 +1,5 @@
 /* mj_transmission and the velocities of actuators, which mj_fwdVelocity computes, for those at slide and hinge joints
- * and at fixed tendons; and mj_fwdActuation. */
+ * and at tendons; and mj_fwdActuation. */
 #include "engines/physics/actuators.h"
 
 /* A gain or a bias: what actuator i's row of parameters comes to. */

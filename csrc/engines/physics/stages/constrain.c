@@ -36,9 +36,9 @@ BE_INLINE be_vl limited(const be_physics_group *g, const int wide) {
     return found;
 }
 
-/* Counts for lanes that the caller is asked, in `counts`: job->left or job->asked. */
-static void note(const be_physics_group *g, int (*counts)[BE_LEFT_CAUSES], unsigned lanes, int cause) {
-    for (lanes &= g->present; lanes; lanes &= lanes - 1, g->job->noted = 1) counts[__builtin_ctz(lanes)][cause]++;
+/* Counts for lanes that their constraints are left to the caller. */
+static void note(const be_physics_group *g, unsigned lanes, int cause) {
+    for (lanes &= g->present; lanes; lanes &= lanes - 1, g->job->noted = 1) g->job->left[__builtin_ctz(lanes)][cause]++;
 }
 
 /* What a lane with these constraints wants. */
@@ -69,7 +69,7 @@ static void solve(be_physics_group *g, unsigned lanes, unsigned touching) {
         be_physics_pgs(g, lanes & ready);
     } else {
         be_physics_newton(g, lanes & ready);
-        note(g, g->job->left, g->left & ready, BE_LEFT_HESSIAN);
+        note(g, g->left & ready, BE_LEFT_HESSIAN);
     }
     if (g->forces) {
         const unsigned solved = lanes & ready & ~g->left;
@@ -85,9 +85,22 @@ static unsigned find(be_physics_group *g) {
     g->called = 0;
     const unsigned touching = be_physics_collide(g) & g->present;
     for (unsigned left = g->called; left; left &= left - 1) g->job->called[__builtin_ctz(left)]++;
-    note(g, g->job->left, g->crowded & ~known, BE_LEFT_ROWS);
-    note(g, g->job->left, g->left & ~known & ~g->crowded, BE_LEFT_PLACES);
+    note(g, g->crowded & ~known, BE_LEFT_ROWS);
+    note(g, g->left & ~known & ~g->crowded, BE_LEFT_PLACES);
     return touching;
+}
+
+/* Makes the rows of some lanes. Those that cannot be solved here get a bit in g->left. */
+static void make_rows(be_physics_group *g, unsigned own) {
+    be_physics_make_constraint(g, own);
+    note(g, g->left & own, BE_LEFT_ROWS);
+    if (g->joined) {
+        const unsigned apart = be_physics_islands_apart(g) & own;
+        note(g, apart & ~g->left, BE_LEFT_ISLANDS);
+        g->left |= apart;
+    }
+    note(g, g->crossed & own & ~g->left, BE_LEFT_CHAINS);
+    g->left |= g->crossed;
 }
 
 void be_physics_constrain_lanes(be_physics_group *g) {
@@ -102,27 +115,24 @@ void be_physics_constrain_lanes(be_physics_group *g) {
     unsigned foreign = *m->always ? g->present : m->num_pairs ? be_physics_near(g) & g->present : 0;
     if (*m->solves == BE_SOLVES_NOTHING) {
         foreign |= at_limit;
-        note(g, g->job->left, limits | foreign, *m->always ? BE_LEFT_ALWAYS : BE_LEFT_SOLVER);
+        note(g, limits | foreign, *m->always ? BE_LEFT_ALWAYS : BE_LEFT_SOLVER);
         leave(g, limits | foreign, limits, foreign);
         return;
     }
-    g->left = foreign | at_limit;
-    note(g, g->job->left, foreign, *m->always ? BE_LEFT_ALWAYS : BE_LEFT_PAIRS);
-    note(g, g->job->left, at_limit & ~foreign, BE_LEFT_TENDONS);
+    /* Lanes with contacts between chains are likely to have them again: nothing is done for them in vain. */
+    const unsigned crossed = *m->sparse ? g->crossed & g->present : 0;
+    g->left = foreign | at_limit | crossed;
+    note(g, crossed, BE_LEFT_CHAINS);
+    note(g, foreign & ~crossed, *m->always ? BE_LEFT_ALWAYS : BE_LEFT_PAIRS);
+    note(g, at_limit & ~foreign & ~crossed, BE_LEFT_TENDONS);
     const unsigned touching = find(g);
     if (g->senses & BE_SENSES_CALLER) {
-        note(g, g->job->left, g->touched & ~g->left, BE_LEFT_SENSORS);
+        note(g, g->touched & ~g->left, BE_LEFT_SENSORS);
         g->left |= g->touched;
     }
     const unsigned own = (m->num_equalities + m->ne + m->nf ? g->present : limits | touching) & ~g->left;
     if (own) {
-        be_physics_make_constraint(g, own);
-        if (g->joined) {
-            const unsigned apart = be_physics_islands_apart(g) & own;
-            note(g, g->job->left, apart & ~g->left, BE_LEFT_ISLANDS);
-            g->left |= apart;
-        }
-        note(g, g->job->left, g->left & own, BE_LEFT_ROWS);
+        make_rows(g, own);
         solve(g, own, touching);
     }
     leave(g, g->left, limits, g->left);

@@ -2,6 +2,7 @@
  * first rows, and the same in all lanes. */
 #include <math.h>
 
+#include "engines/physics/objects.h"
 #include "engines/physics/rows.h"
 
 /* An equality under way. */
@@ -91,25 +92,12 @@ static void move_anchor(be_vd *to, const be_physics_group *g, const anchor *a, i
 static void change_of(be_vd *to, be_physics_group *g, const anchor *a, int turns) {
     const be_physics_model *m = g->m;
     const int64_t nv = m->nv;
-    const be_vd *velocity = g->cvel + 6 * a->body;
-    be_vd *J = g->contact_jacobian, around[3], moving[3], turned[3], along[3];
+    be_vd *J = g->contact_jacobian, moving[3], changes[6];
     be_zero(J, 6 * nv);
-    be_cross(around, a->offset, velocity);
-    be_sub3(moving, velocity + 3, around);
+    be_point_velocity(moving, g, a->body, a->offset);
     for (int i = be_last_dof(m, a->body); i >= 0; i = m->dof_parentid[i]) {
-        const be_vd *dof = g->cdof + 6 * i, *dot = g->cdof_dot + 6 * i;
-        const int joint = m->dof_jntid[i], type = m->jnt_type[joint];
-        be_vd of_quat[6];
-        if (type == BE_BALL || (type == BE_FREE && i >= m->jnt_dofadr[joint] + 3)) {
-            be_cross_motion(of_quat, g->cvel + 6 * m->dof_bodyid[i], dof);
-            dot = of_quat;
-        }
-        be_cross(turned, dot, a->offset);
-        be_cross(along, dof, moving);
-        for (int k = 0; k < 3; k++) {
-            J[k * nv + i] = be_set1(0) + (dot[3 + k] + turned[k] + along[k]);
-            J[(3 + k) * nv + i] = be_set1(0) + dot[k];
-        }
+        be_change_moves(changes, g, i, a->offset, moving);
+        for (int k = 0; k < 6; k++) J[k * nv + i] = changes[k];
     }
     for (int k = 0; k < (turns ? 6 : 3); k++) to[k] = be_dot(J + k * nv, g->qvel, nv);
 }

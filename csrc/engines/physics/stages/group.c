@@ -15,7 +15,8 @@ static size_t bytes(const be_physics_model *m) {
     BE_PHYSICS_ARRAYS(ADD)
     BE_PHYSICS_SCRATCH(ADD)
 #undef ADD
-    return rounded(sizeof(be_physics_group)) + rounded(vectors * sizeof(be_vd)) +
+    const size_t places = *m->sparse ? rounded((size_t)m->num_rows * (sizeof(be_chain) + sizeof(int))) : 0;
+    return rounded(sizeof(be_physics_group)) + places + rounded(vectors * sizeof(be_vd)) +
            rounded((size_t)m->num_rows * sizeof(int)) +
            rounded((size_t)m->num_candidates * sizeof(be_physics_touching));
 }
@@ -34,10 +35,13 @@ static be_physics_group *make(const be_physics_model *m, void *memory) {
 #undef PUT
     g->row_dim = (int *)next;
     g->touching = (be_physics_touching *)((char *)g->row_dim + rounded((size_t)m->num_rows * sizeof(int)));
+    g->row_chain = (be_chain *)((char *)g->touching + rounded((size_t)m->num_candidates * sizeof *g->touching));
+    g->row_block = (int *)(g->row_chain + (*m->sparse ? m->num_rows : 0));
     for (int k = 0; k < m->nf; k++) { /* of friction loss: these rows are never written over */
         const int id = m->friction_id[k], dof = id < m->nv ? id : m->ten_J_colind[m->ten_J_rowadr[id - m->nv]];
         be_vd *tree = &g->row_tree[m->ne + k];
-        if (id < m->nv) g->J[(m->ne + k) * m->nv + id] = be_set1(1);
+        if (id < m->nv) g->J[(m->ne + k) * m->nv + (*m->sparse ? 0 : id)] = be_set1(1);
+        if (*m->sparse) g->row_chain[k] = (be_chain){id, 1}, g->row_block[k] = 1;
         while (m->tree_dofs[(int)(*tree)[0] + 1] <= dof) *tree += 1;
     }
     for (int k = 0; k < BE_PHYSICS_NUM_ARRAYS; k++) g->counts[k] = be_physics_array_size(m, k);
@@ -87,6 +91,7 @@ static void step(be_physics_group *g, be_physics_job *job) {
     g->columns = g->wide_columns;
     if (job->count < BE_VL) pad(g);
     g->present = all;
+    g->crossed = 0;
     BE_PHYSICS_STAGE_NAME(integrate)(g);
     job->failed = all & ~g->present;
 }

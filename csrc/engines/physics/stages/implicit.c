@@ -1,5 +1,5 @@
 /* mj_implicitSkip: the accelerations with which mj_step advances, in g->moved. Derivatives of forces by velocities
- * (mjd_smooth_vel) are those of dampers, of fluids, and of actuators at joints, fixed tendons and sites. */
+ * (mjd_smooth_vel) are those of dampers, of fluids, and of actuators. */
 #include "engines/physics/actuators.h"
 #include "engines/physics/derivatives.h"
 #include "engines/physics/fluid.h"
@@ -28,6 +28,18 @@ BE_INLINE be_vd slope_of(const be_physics_group *g, const int wide, int i) {
     return be_select(free, slope, be_set1(0));
 }
 
+/* The lanes in which the forces of all actuators at a tendon are together within the tendon's limits. These forces have
+ * been scaled, so MuJoCo allows for rounding. */
+BE_INLINE be_vl tendon_within(const be_physics_group *g, const int wide, int tendon) {
+    const be_physics_model *m = g->m;
+    const be_vd low = BE_K(tendon_actfrcrange, 2 * tendon), high = BE_K(tendon_actfrcrange, 2 * tendon + 1);
+    be_vd total = be_set1(0);
+    for (int i = 0; i < m->nu; i++) {
+        if (m->actuator_trntype[i] == BE_AT_TENDON && m->actuator_trnid[2 * i] == tendon) total += g->actuator_force[i];
+    }
+    return within(total, low + 1e-10 * be_abs(low), high - 1e-10 * be_abs(high));
+}
+
 BE_INLINE void add_actuator(be_physics_group *g, const int wide, int i) {
     const be_physics_model *m = g->m;
     const be_vd gear = BE_K(actuator_gear, 6 * i);
@@ -42,6 +54,9 @@ BE_INLINE void add_actuator(be_physics_group *g, const int wide, int i) {
     if (m->actuator_trntype[i] == BE_AT_TENDON) {
         const int first = m->ten_J_rowadr[id], count = m->ten_J_rownnz[id];
         be_vd moments[count];
+        if (m->tendon_actfrclimited[id] && *m->version >= 4000) {
+            slope = be_select(tendon_within(g, wide, id), slope, be_set1(0));
+        }
         for (int k = 0; k < count; k++) moments[k] = g->ten_J[first + k] * gear;
         be_add_derivative(g, m->ten_J_colind + first, moments, count, slope);
         return;

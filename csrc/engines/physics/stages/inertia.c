@@ -1,6 +1,24 @@
 /* mj_makeM (whose first part was once mj_crb) and mj_factorM: the joint-space inertia and its factors. */
 #include "engines/physics/group.h"
 
+/* mj_tendonArmature: adds what tendons' armature does, in the entries that M has. */
+BE_INLINE void arm_tendons(be_physics_group *g, const int wide) {
+    const be_physics_model *m = g->m;
+    for (int t = 0; t < m->ntendon; t++) {
+        const int32_t *dofs = m->ten_J_colind + m->ten_J_rowadr[t];
+        const be_vd *moves = g->ten_J + m->ten_J_rowadr[t];
+        if (BE_K1(tendon_armature, t) == 0) continue;
+        for (int k = 0; k < m->ten_J_rownnz[t]; k++) {
+            const be_vd scale = BE_K(tendon_armature, t) * moves[k];
+            const int first = m->M_rowadr[dofs[k]], end = first + m->M_rownnz[dofs[k]];
+            for (int p = 0, at = first; p <= k; p++) {
+                while (at < end && m->M_colind[at] < dofs[p]) at++;
+                if (at < end && m->M_colind[at] == dofs[p]) g->M[at] += scale * moves[p];
+            }
+        }
+    }
+}
+
 BE_INLINE void inertia(be_physics_group *g, const int wide) {
     const be_physics_model *m = g->m;
     be_copy(g->crb, g->cinert, 10 * m->nbody);
@@ -21,6 +39,7 @@ BE_INLINE void inertia(be_physics_group *g, const int wide) {
             row[--k] = be_set1(0) + be_dot6(g->cdof + 6 * j, force);
         }
     }
+    if (*m->arms_tendons) arm_tendons(g, wide);
     be_copy(g->qLD, g->M, m->nC);
     g->present &= ~be_physics_factor(m, g->qLD, g->qLDiagInv);
 }

@@ -15,7 +15,9 @@ BE_INLINE void limit_ball(be_physics_group *g, const int wide, unsigned lanes, i
     for (int k = 0; k < 3; k++) row[k] *= -1;
     const be_curve c = {BE_CURVE_OF(jnt_curve, j, BE_STIFFNESS), BE_CURVE_OF(jnt_curve, j, BE_DAMPING),
                         BE_IMPEDANCE(jnt_curve, j, m->jnt_shape[j], inside - margin)};
-    be_physics_append_row(g, here, g->rows, BE_K(dof_invweight0, m->jnt_dofadr[j]), &c, inside - margin);
+    const be_chain chain = {m->jnt_dofadr[j] + 2, *m->sparse ? 3 : (int)m->nv};
+    be_physics_append_row(g, here, *m->sparse ? row : g->rows, chain, BE_K(dof_invweight0, m->jnt_dofadr[j]), &c,
+                          inside - margin);
 }
 
 void be_physics_limit_ball(be_physics_group *g, unsigned lanes, int j) {
@@ -41,7 +43,8 @@ BE_INLINE void limit_tendons(be_physics_group *g, const int wide, unsigned lanes
             be_zero(g->rows, m->nv);
             be_tendon_row(g->rows, g, i);
             for (int64_t k = 0; k < m->nv; k++) g->rows[k] *= -side;
-            be_physics_append_row(g, here, g->rows, BE_K(tendon_invweight0, i), &c, inside);
+            const be_chain whole = {0, (int)m->nv};
+            be_physics_append_row(g, here, g->rows, whole, BE_K(tendon_invweight0, i), &c, inside);
         }
     }
 }

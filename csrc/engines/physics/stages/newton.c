@@ -100,11 +100,34 @@ static be_vd update_cone(solver *s, int k, be_vd cost) {
     return add_cone_cost(&c, s->jar + k, &p, cost);
 }
 
+/* The same, and with what force, with sparse matrices. */
+static be_vd update_sparse(solver *s) {
+    be_vd cost = be_set1(0), *force = s->quad2; /* which are not in use now */
+    const int lasting = (int)(s->g->m->ne + s->g->m->nf);
+    for (int k = 0; k < lasting; k++) {
+        s->active[k] = is_active(s, k, s->jar[k]);
+        cost = add_cost(s, k, s->jar[k], cost);
+        force[k] = force_of(s, k);
+    }
+    for (int k = lasting; k < s->rows; k++) {
+        const be_vl active = s->active[k] = pushes(s, k, s->jar[k]);
+        const be_vd D = s->g->D[k], jar = s->jar[k];
+        cost = be_select(active, cost + 0.5 * D * jar * jar, cost);
+        force[k] = be_select(active, -D * jar, be_set1(0));
+    }
+    be_physics_sparse_push(s, force);
+    return cost;
+}
+
 /* mj_constraintUpdate: which rows are active, with what force, at what cost. */
 static void update_constraints(solver *s) {
     be_vd cost = be_set1(0);
-    be_zero(s->qfrc_constraint, s->nv);
     s->has_cones = 0;
+    if (*s->g->m->sparse) {
+        s->cost = update_sparse(s) + gauss(s, s->qacc, be_set1(0));
+        return;
+    }
+    be_zero(s->qfrc_constraint, s->nv);
     const int lasting = (int)(s->g->m->ne + s->g->m->nf);
     for (int k = 0; k < lasting; k++) {
         s->active[k] = is_active(s, k, s->jar[k]);
@@ -139,6 +162,10 @@ static void solve_newton_step(solver *s) {
     be_vd *restrict x = s->Mgrad, value; /* `value`: the x that has just been found */
     const be_vd *restrict L = s->has_cones ? s->L_with_cones : s->L;
     find_gradient(s);
+    if (*s->g->m->sparse) {
+        be_physics_sparse_solve(s);
+        return;
+    }
     x[0] = value = x[0] / L[0];
     for (int i = 1; i < nv; i++) {
         value = (x[i] - be_dot_and(L + i * nv, x, i - 1, L[i * nv + i - 1] * value)) / L[i * (nv + 1)];
@@ -267,6 +294,10 @@ static be_vl update_factor(const int nv, be_vd *restrict L, be_vd *restrict rows
 /* Brings the factor up to date after rows have changed in lanes `going`. Lanes take their changed rows in order, but
  * each its own: they wait for the one with most changes, and not for every row that changes anywhere. */
 static void update_hessian(solver *s, const be_vl *before, be_vl going) {
+    if (*s->g->m->sparse) {
+        s->singular |= be_physics_sparse_update(s, before, going);
+        return;
+    }
     const int nv = s->nv;
     unsigned changed[s->rows], waiting = 0;
     be_vl lost = none(), plus[nv];
@@ -373,7 +404,7 @@ static be_vl start(solver *s, be_vl lanes) {
     const be_vl level = gradient_of(s) < s->tolerance;
     be_vl done = (decrement(s) < s->tolerance) & level;
     if (!be_any(lanes & ~done)) return lanes & ~done;
-    s->singular |= make_hessian(s, s->L) & lanes & ~done;
+    s->singular |= (*g->m->sparse ? be_physics_sparse_factor(s) : make_hessian(s, s->L)) & lanes & ~done;
     add_cones(s);
     solve_newton_step(s);
     done |= level & (decrement(s) < s->tolerance);
@@ -388,6 +419,12 @@ static void lay_out(solver *s) {
     for (int k = 0; k < 6; k++, next += rows) *by_row[k] = next;
     for (int k = 0; k < 4; k++, next += rows) *masks[k] = (be_vl *)next;
     for (int k = 0; k < 5; k++, next += nv) s->by_dof[k] = next;
+    if (*s->g->m->sparse) {
+        const int64_t size = s->g->m->nL;
+        s->L = next, s->H = next + size, s->fresh_H = next + 2 * size, s->changes = next + 3 * size;
+        s->fours = (be_vl *)(s->changes + BE_SPARSE_UPDATES * nv);
+        return;
+    }
     s->L = next, s->H = next + nv * nv, s->L_with_cones = next + 2 * nv * nv, s->cone_rows = next + 3 * nv * nv;
 }
 
@@ -465,6 +502,10 @@ void be_physics_newton(be_physics_group *g, unsigned lanes) {
     s.plain = m->ne + m->nf == 0 && !*m->opt_cone;
     for (int k = 0; k < s.rows; k++) s.all[k] = ((be_vl *)g->row_here)[k] & be_lanes_of(lanes);
     be_vl *const of_tree = s.exists;
+    const int sparse = *m->sparse, entries = sparse ? be_physics_sparse_count(g) : 0;
+    be_column columns[entries + 1];
+    int starts[sparse ? m->nv + 1 : 1];
+    if (sparse) be_physics_sparse_begin(&s, columns, starts);
     s.exists = s.all;
     focus(&s, 0, (int)m->nv);
     warmstart(&s);

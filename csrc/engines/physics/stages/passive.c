@@ -1,4 +1,4 @@
-/* mj_passive: springs and dampers of joints and of fixed tendons, a fluid around boxes of the bodies' inertia, and
+/* mj_passive: springs and dampers of joints and of tendons, a fluid around boxes of the bodies' inertia, and
  * gravity compensation. */
 #include "engines/physics/fluid.h"
 #include "engines/physics/objects.h"

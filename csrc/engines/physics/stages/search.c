@@ -25,7 +25,8 @@ static void prepare_friction(solver *s, int k) {
 
 /* The same for a row of another kind. */
 static inline void prepare_row(solver *s, int k) {
-    const be_vd D = s->g->D[k], pull = D * s->jar[k], Jv = be_dot(row_of(s, k), s->search, s->nv);
+    const be_vd D = s->g->D[k], pull = D * s->jar[k];
+    const be_vd Jv = *s->g->m->sparse ? times_row(s, k, s->search) : be_dot(row_of(s, k), s->search, s->nv);
     s->Jv[k] = Jv;
     s->quad0[k] = s->jar[k] * pull * 0.5;
     s->quad1[k] = Jv * pull;

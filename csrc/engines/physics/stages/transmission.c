@@ -1,5 +1,5 @@
-/* mj_transmission of actuators at free and ball joints and at sites, and their velocities, which mj_fwdVelocity
- * computes: `moments` says how far each degree of freedom moves them. */
+/* mj_transmission of actuators at free and ball joints, at sites and at cranks, and their velocities, which
+ * mj_fwdVelocity computes: `moments` says how far each degree of freedom moves them. */
 #include "engines/physics/actuators.h"
 #include "engines/physics/objects.h"
 
@@ -53,20 +53,6 @@ BE_INLINE be_vd velocity_of(const be_physics_group *g, int i) {
     return velocity;
 }
 
-/* How degree of freedom d moves a point that is `offset` away from its tree's centre of mass (mj_jac). */
-BE_INLINE void move_point(be_vd *to, const be_physics_group *g, int d, const be_vd *offset) {
-    const be_vd *dof = g->cdof + 6 * d;
-    be_cross(to, dof, offset);
-    for (int k = 0; k < 3; k++) to[k] = dof[3 + k] + to[k];
-}
-
-/* mju_mulMatTVec for one column */
-BE_INLINE be_vd along(const be_vd *column, const be_vd *wrench) {
-    be_vd sum = be_set1(0);
-    for (int k = 0; k < 3; k++) sum += column[k] * wrench[k];
-    return sum;
-}
-
 /* The body of a site that degrees of freedom move, the last of these, and where the site is. */
 typedef struct place {
     be_object site;
@@ -91,8 +77,8 @@ BE_INLINE void at_site(be_physics_group *g, const int wide, int i, be_vd *moment
     gear_of(gear, g, wide, i, 3);
     be_mul_mat_vec3(torque, p.site.axes, gear);
     for (int d = p.last; d >= 0; d = g->m->dof_parentid[d]) {
-        move_point(column, g, d, p.offset);
-        moment[d] = along(column, force) + along(g->cdof + 6 * d, torque);
+        be_move_point(column, g, d, p.offset);
+        moment[d] = be_along(column, force) + be_along(g->cdof + 6 * d, torque);
     }
     g->actuator_length[i] = be_set1(0);
 }
@@ -106,11 +92,11 @@ BE_INLINE void add_between(be_physics_group *g, int i, be_vd *moment, const plac
         for (int d = p->last; d >= 0 && d != g->m->actuator_common[i]; d = g->m->dof_parentid[d]) {
             be_vd column[3];
             be_copy(column, g->cdof + 6 * d, 3);
-            if (!turns) move_point(column, g, d, p->offset);
+            if (!turns) be_move_point(column, g, d, p->offset);
             if (side) {
                 for (int k = 0; k < 3; k++) column[k] = 0 - column[k];
             }
-            moment[d] += along(column, wrench);
+            moment[d] += be_along(column, wrench);
         }
     }
 }
@@ -149,6 +135,42 @@ BE_INLINE void between_sites(be_physics_group *g, const int wide, int i, be_vd *
     g->actuator_length[i] = length;
 }
 
+/* At a slider that a rod ties to a crank: how far along the slider's axis. */
+BE_INLINE void at_crank(be_physics_group *g, const int wide, int i, be_vd *moment) {
+    const be_physics_model *m = g->m;
+    const place crank = place_of(g, m->actuator_trnid[2 * i]), slider = place_of(g, m->actuator_trnid[2 * i + 1]);
+    const be_vd *axes = slider.site.axes, axis[3] = {axes[2], axes[5], axes[8]};
+    const be_vd rod = BE_K(actuator_cranklength, i), gear = BE_K(actuator_gear, 6 * i);
+    be_vd off[3], by_axis[3], by_point[3];
+    be_sub3(off, crank.site.position, slider.site.position);
+    const be_vd along = be_dot3(off, axis), square = along * along + rod * rod - be_dot3(off, off);
+    const be_vl reaches = ~(square <= 0); /* the rod is long enough */
+    const be_vd root = be_sqrt(square), lever = 1 - along / root;
+    for (int k = 0; k < 3; k++) {
+        by_axis[k] = be_select(reaches, off[k] * lever, off[k]);
+        by_point[k] = be_select(reaches, axis[k] * lever + off[k] * (1 / root), axis[k]);
+    }
+    for (int c = crank.last, s = slider.last; c >= 0 || s >= 0;) {
+        const int d = c > s ? c : s;
+        be_vd moves[3], other[3], turns[3];
+        be_zero(moves, 3);
+        be_zero(turns, 3);
+        if (c == d) {
+            be_move_point(moves, g, d, crank.offset);
+            c = m->dof_parentid[d];
+        }
+        if (s == d) {
+            be_move_point(other, g, d, slider.offset);
+            be_sub3(moves, moves, other);
+            be_cross(turns, g->cdof + 6 * d, axis);
+            s = m->dof_parentid[d];
+        }
+        for (int k = 0; k < 3; k++) moment[d] += by_axis[k] * turns[k] + by_point[k] * moves[k];
+        moment[d] *= gear;
+    }
+    g->actuator_length[i] = be_select(reaches, along - root, along) * gear;
+}
+
 BE_INLINE void transmission(be_physics_group *g, const int wide) {
     const be_physics_model *m = g->m;
     for (int i = 0; i < m->nu; i++) {
@@ -159,7 +181,9 @@ BE_INLINE void transmission(be_physics_group *g, const int wide) {
             at_joint(g, wide, i, moment);
             continue;
         }
-        if (m->actuator_trnid[2 * i + 1] < 0) {
+        if (m->actuator_trntype[i] == BE_AT_CRANK) {
+            at_crank(g, wide, i, moment);
+        } else if (m->actuator_trnid[2 * i + 1] < 0) {
             at_site(g, wide, i, moment);
         } else {
             between_sites(g, wide, i, moment);
