@@ -37,6 +37,7 @@ class _TypeInfo(TypedDict):
     state: list[_Row]
     info: list[_Row]
     params: list[_Row]
+    reads: list[tuple[str, str | None, str | None]]
     options: list[_Row]
     family: str | None
     grid: str | None
@@ -316,14 +317,14 @@ class MujocoSource(Engine):
         fields: list[str],
         starts: ArrayLike,
         sizes: ArrayLike,
+        model_fields: list[str],
+        reads: list[tuple[int, int, NDArray[np.int64]]],
         functions: dict[str, int],
         numbers: dict[str, int],
         starting: Sequence[NDArray[np.float64]],
         bounds: Sequence[NDArray[np.float64]],
         kept_bytes: Sequence[int],
         unstable: Sequence[int],
-        flags: dict[str, bool],
-        bodies: dict[str, int],
     ) -> Self: ...
     def put_model(self, lane: int, model: Any, floats: ArrayLike | None = None) -> None: ...
     def step_together(

@@ -179,6 +179,10 @@ cdef extern from "batchenv.h" nogil:
         const double *reward_threshold
         be_setting settings[8]
         int unlisted
+    ctypedef struct be_read:
+        const char *array
+        const char *object
+        const char *name
     ctypedef struct be_env_type:
         uint32_t abi
         int frames_per_second
@@ -190,6 +194,7 @@ cdef extern from "batchenv.h" nogil:
         const be_param *params
         const be_param *options
         const char *grid
+        const be_read *reads
         unsigned flags
         int (*prepare)(be_setup *, be_error *) noexcept nogil
         int (*reset)(be_batch *, const int64_t *, int64_t, const be_rows *, be_error *) noexcept nogil

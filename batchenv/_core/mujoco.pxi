@@ -36,14 +36,11 @@ cdef extern from "engines/physics/physics.h" nogil:
 
 cdef extern from "engines/mujoco/mujoco.h" nogil:
     enum:
-        MJ_STATES, MJ_STAGES, MJ_CALLBACKS, MJ_BODY_MASS, MJ_ARRAYS, MJ_KEPT, MJ_UNSTABLE, MJ_FLAGS
-        MJ_BODIES, MJ_ALONE_CAUSES
+        MJ_STATES, MJ_STAGES, MJ_CALLBACKS, MJ_ARRAYS, MJ_KEPT, MJ_UNSTABLE, MJ_ALONE_CAUSES
     const char *const *be_mujoco_alone_texts
     const char *const *be_mujoco_array_names
     const char *const *be_mujoco_kept_names
     const char *const *be_mujoco_unstable_names
-    const char *const *be_mujoco_body_names
-    const char *const *be_mujoco_flag_names
     const char *const *be_mujoco_state_names
     const char *const *be_mujoco_stage_names
     const char *const *be_mujoco_callback_names
@@ -68,6 +65,9 @@ cdef extern from "engines/mujoco/mujoco.h" nogil:
         double **arrays
         be_physics_group *group
         double **mirror
+    ctypedef struct be_mujoco_read:
+        int64_t array, count, size
+        const int64_t *first
     ctypedef struct be_physics_functions:
         void *mju_rayGeom
         void *mju_wrap
@@ -110,14 +110,12 @@ cdef extern from "engines/mujoco/mujoco.h" nogil:
         unsigned state_signature
         int64_t warning_stride
         int64_t *unstable
-        int64_t *flags
-        int64_t *bodies
-        int fused_dot, fused_einsum
+        const be_mujoco_read *reads
+        int forces, fused_dot, fused_einsum
         int64_t state_size, input_at, num_input, num_trees
         int64_t *kept_bytes
-        int64_t row_size, num_arrays
+        int64_t row_size, num_arrays, num_model_arrays
         const int64_t *sizes
-        const uint8_t *copied
         be_mujoco_lane *lanes
         int64_t record_size
         int64_t num_slots
@@ -132,15 +130,13 @@ cdef tuple _names(const char *const *names, int count):
     return tuple([names[i].decode() for i in range(count)])
 
 
-MUJOCO_FIELDS = tuple([name for i, name in enumerate(_names(be_mujoco_array_names, MJ_ARRAYS)) if i != MJ_BODY_MASS])
+MUJOCO_FIELDS = _names(be_mujoco_array_names, MJ_ARRAYS)
 MUJOCO_KEPT = _names(be_mujoco_kept_names, MJ_KEPT)
 MUJOCO_STATES = _names(be_mujoco_state_names, MJ_STATES)
 MUJOCO_STAGES = _names(be_mujoco_stage_names, MJ_STAGES)
 MUJOCO_CALLBACKS = _names(be_mujoco_callback_names, MJ_CALLBACKS)
 MUJOCO_ALONE = _names(be_mujoco_alone_texts, MJ_ALONE_CAUSES)
 MUJOCO_UNSTABLE = _names(be_mujoco_unstable_names, MJ_UNSTABLE)
-cdef dict _mujoco_bodies = {name: i for i, name in enumerate(_names(be_mujoco_body_names, MJ_BODIES))}
-cdef dict _mujoco_flags = {name: i for i, name in enumerate(_names(be_mujoco_flag_names, MJ_FLAGS))}
 PHYSICS_SIZES = _names(be_physics_size_names, BE_PHYSICS_NUM_SIZES)
 PHYSICS_INTS = _names(be_physics_int_names, BE_PHYSICS_NUM_INTS)
 PHYSICS_FLOATS = _names(be_physics_float_names, BE_PHYSICS_NUM_FLOATS)
@@ -248,14 +244,16 @@ cdef class MujocoSource(Engine):
         records: float64 (lanes, size): a row per lane of its state now, its state before, each `row_size` long, and the
             arrays that the task reads.
         model: the mjModel of all lanes. slots: the mjData.
-        fields: names of mjData's arrays: MUJOCO_FIELDS, and what else is observed. starts, sizes: int64, the index in a
-            row of `records` at which each begins, and its length; 0: it is not read.
+        fields: names of mjData's arrays: MUJOCO_FIELDS, what else is read, and what is observed. starts, sizes: int64,
+            the index in a row of `records` at which each begins, and its length.
+        model_fields: names of mjModel's arrays that are read.
+        reads: for each row of be_env_type.reads: the index of its array in `fields` and `model_fields` together, how
+            many numbers each thing has, and where the numbers of each begin, int64.
         functions: {name: address}, as `mujoco.library.load` has them.
         numbers: {name: value}, of the members of `be_mujoco_source` that are numbers.
         starting: init_qpos, init_qvel. bounds: the lowest and the highest controls. All are float64.
         kept_bytes: how long each of MUJOCO_KEPT is; 0: the model does not have it.
-        unstable: the numbers of MUJOCO_UNSTABLE. flags: {name: bool}. bodies: {name: number}, of those that the task
-            looks at.
+        unstable: the numbers of MUJOCO_UNSTABLE.
     """
 
     cdef be_mujoco_source source
@@ -263,10 +261,12 @@ cdef class MujocoSource(Engine):
     cdef list floats  # the lanes' numbers for steps together, or None
     cdef double **arrays  # those of the lanes, then those of the slots
     cdef char *groups  # memory of the slots' groups
+    cdef list model_fields
+    cdef be_mujoco_read *reads
     cdef dict raised  # {lane: what a callback of the user's has raised in its last call}
 
-    def __cinit__(self, cnp.ndarray records, model, list slots, list fields, starts, sizes, dict functions,
-                  dict numbers, starting, bounds, kept_bytes, unstable, dict flags, dict bodies):
+    def __cinit__(self, cnp.ndarray records, model, list slots, list fields, starts, sizes, list model_fields,
+                  list reads, dict functions, dict numbers, starting, bounds, kept_bytes, unstable):
         cdef be_mujoco_source *source = &self.source
         cdef Py_ssize_t lanes = records.shape[0], i, j, of_data
         cdef be_mujoco_slot *slot
@@ -282,37 +282,37 @@ cdef class MujocoSource(Engine):
             source.unstable[i] = unstable[i]
         for i in range(MJ_KEPT):
             source.kept_bytes[i] = kept_bytes[i]
-        for name, value in flags.items():
-            source.flags[<int>_mujoco_flags[name]] = bool(value)
-        for name, number in bodies.items():
-            source.bodies[<int>_mujoco_bodies[name]] = number
-
-        # The arrays are in mjData, except for MJ_BODY_MASS, which is in the model.
-        cdef cnp.ndarray all_sizes = np.insert(np.asarray(sizes, np.int64), <int>MJ_BODY_MASS, source.num_body)
-        cdef cnp.ndarray copied = np.insert((np.asarray(sizes) > 0).astype(np.uint8), <int>MJ_BODY_MASS, 0)
-        source.num_arrays = len(all_sizes)
-        source.sizes, source.copied = <int64_t *>self.keep(all_sizes), <uint8_t *>self.keep(copied)
+        self.model_fields = model_fields
+        source.num_arrays, source.num_model_arrays = len(fields), len(model_fields)
+        cdef Py_ssize_t arrays = len(fields) + len(model_fields)
+        cdef cnp.ndarray all_sizes = np.array([*sizes, *(getattr(model, name).size for name in model_fields)], np.int64)
+        source.sizes = <int64_t *>self.keep(all_sizes)
+        self.reads = <be_mujoco_read *>calloc(len(reads) + 1, sizeof(be_mujoco_read))
         source.num_slots, source.record_size = len(slots), records.shape[1]
         source.lanes = <be_mujoco_lane *>calloc(lanes, sizeof(be_mujoco_lane))
         source.slots = <be_mujoco_slot *>be_aligned_new(64, source.num_slots * sizeof(be_mujoco_slot))
-        self.arrays = <double **>calloc((lanes + source.num_slots) * source.num_arrays, sizeof(double *))
-        if not (source.lanes and source.slots and self.arrays):
+        self.arrays = <double **>calloc((lanes + source.num_slots) * arrays, sizeof(double *))
+        if not (source.lanes and source.slots and self.arrays and self.reads):
             raise MemoryError(f"cannot allocate the tables of {lanes} lanes")
+        for i, (array, width, firsts) in enumerate(reads):
+            self.reads[i].array, self.reads[i].count, self.reads[i].size = array, len(firsts), width
+            self.reads[i].first = <int64_t *>self.keep(firsts)
+        source.reads = self.reads
         memset(source.slots, 0, source.num_slots * sizeof(be_mujoco_slot))
         cdef double *row = <double *>self.keep(records)
         for i in range(lanes):
             source.lanes[i].state, source.lanes[i].before = row, row + source.row_size
-            source.lanes[i].arrays = self.arrays + i * source.num_arrays
+            source.lanes[i].arrays = self.arrays + i * arrays
             for j, start in enumerate(starts):
-                source.lanes[i].arrays[j if j < MJ_BODY_MASS else j + 1] = row + <int64_t>start
+                source.lanes[i].arrays[j] = row + <int64_t>start
             self._put(i, model, None)
             row += records.shape[1]
         for i in range(source.num_slots):
             data, slot = slots[i], &source.slots[i]
             slot.data, slot.warnings = _address(data), <int32_t *>cnp.PyArray_DATA(data.warning.number)
-            slot.arrays = self.arrays + (lanes + i) * source.num_arrays
+            slot.arrays = self.arrays + (lanes + i) * arrays
             for j, name in enumerate(fields):
-                slot.arrays[j if j < MJ_BODY_MASS else j + 1] = <double *>self.keep(getattr(data, name))
+                slot.arrays[j] = <double *>self.keep(getattr(data, name))
             if source.num_trees:
                 slot.tree_asleep = <int32_t *>self.keep(data.tree_asleep)
             for j in range(MJ_KEPT):
@@ -326,6 +326,7 @@ cdef class MujocoSource(Engine):
         free(self.source.lanes)
         be_aligned_free(self.source.slots)
         free(self.arrays)
+        free(self.reads)
 
     cdef int _set_functions(self, dict functions) except -1:
         cdef be_mujoco_source *source = &self.source
@@ -358,14 +359,17 @@ cdef class MujocoSource(Engine):
         source.input_at, source.num_input = numbers["input_at"], numbers["num_input"]
         source.row_size = numbers["row_size"]
         source.num_trees = numbers["num_trees"]
+        source.forces = numbers["forces"]
         source.fused_dot, source.fused_einsum = numbers["fused_dot"], numbers["fused_einsum"]
         return 0
 
     cdef int _put(self, Py_ssize_t lane, model, floats) except -1:
-        cdef cnp.ndarray numbers = floats
-        cdef cnp.ndarray mass = model.body_mass  # a view of the model's own memory
+        cdef cnp.ndarray numbers = floats, array
+        cdef Py_ssize_t k
         self.source.lanes[lane].model = _address(model)
-        self.source.lanes[lane].arrays[<int>MJ_BODY_MASS] = <double *>cnp.PyArray_DATA(mass)
+        for k in range(len(self.model_fields)):
+            array = getattr(model, self.model_fields[k])  # a view of the model's own memory
+            self.source.lanes[lane].arrays[self.source.num_arrays + k] = <double *>cnp.PyArray_DATA(array)
         self.source.lanes[lane].floats = NULL if floats is None else <double *>cnp.PyArray_DATA(numbers)
         self.models[lane], self.floats[lane] = model, floats
         return 0
@@ -426,7 +430,7 @@ cdef class MujocoSource(Engine):
         together.num_geom_types = geom_types
         together.fixed_at, together.num_fixed = fixed_at, len(fixed)
         together.fixed = <const double *>self.keep(fixed)
-        together.array_of = <const int64_t *>self.keep(np.insert(np.asarray(array_of, np.int64), <int>MJ_BODY_MASS, -1))
+        together.array_of = <const int64_t *>self.keep(np.asarray(array_of, np.int64))
         together.without_contacts = _address(without_contacts)
         self.kept.append(without_contacts)
         for i in range(self.source.num_lanes):

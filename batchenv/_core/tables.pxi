@@ -42,8 +42,7 @@ def env_types():
 cdef dict _describe(const be_env_type *env_type):
     drawn = DEFAULT_FPS if env_type.picture != NULL else 0
     return {"name": env_type.name.decode(), "render_fps": env_type.frames_per_second or drawn,
-            "family": None if env_type.family == NULL else env_type.family.decode(),
-            "grid": None if env_type.grid == NULL else env_type.grid.decode(),
+            "family": _text_or_none(env_type.family), "grid": _text_or_none(env_type.grid),
             "ids": _id_table(env_type)}
 
 
@@ -126,6 +125,18 @@ cdef list _field_table(const be_field *field):
     return rows
 
 
+cdef object _text_or_none(const char *text):
+    return None if text == NULL else text.decode()
+
+
+cdef list _read_table(const be_read *read):
+    rows = []
+    while read != NULL and read.array != NULL:
+        rows.append((read.array.decode(), _text_or_none(read.object), _text_or_none(read.name)))
+        read += 1
+    return rows
+
+
 _TOLD = (BE_INFO, BE_REWARD)  # the roles of ports that are found in infos
 
 
@@ -150,12 +161,13 @@ cdef list _port_table(const be_env_type *env_type, tuple roles):
 
 def type_info(str name):
     """The tables of an env type: "state", "info" (and further rewards), "params", "options" (each a list of dicts),
-    "family", "grid" (the keyword that gives its map, or None), and "draws": whether it draws its lanes itself."""
+    "reads" (tuples of array, object and name, each a str or None), "family", "grid" (the keyword that gives its map, or
+    None), and "draws": whether it draws its lanes itself."""
     cdef const be_env_type *env_type = _find_type(_find_isa(None), name)
     return {"state": _field_table(env_type.state), "info": _port_table(env_type, _TOLD),
             "params": _param_table(env_type.params), "options": _param_table(env_type.options),
-            "family": None if env_type.family == NULL else env_type.family.decode(),
-            "grid": None if env_type.grid == NULL else env_type.grid.decode(), "draws": env_type.picture != NULL}
+            "reads": _read_table(env_type.reads),
+            "family": _text_or_none(env_type.family), "grid": _text_or_none(env_type.grid), "draws": env_type.picture != NULL}
 
 
 cdef bytes _param_text(str name, object value):

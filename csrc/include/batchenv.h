@@ -23,7 +23,7 @@
 
 /* The version of this contract. A library records the version that it was compiled with; libraries of any other version
  * are refused. */
-#define BE_ABI 2u
+#define BE_ABI 3u
 
 /* Functions that an env may call are visible to libraries that are loaded later; everything else in batchenv is
  * compiled with -fvisibility=hidden. */
@@ -126,6 +126,18 @@ typedef struct be_id {
 } be_id;
 
 #define BE_THRESHOLD(value) (&(const double){value})
+
+/* What a type reads of its simulator's model, for simulators whose models users choose: rows of the model's arrays, by
+ * the names of the things that the rows belong to. For MuJoCo:
+ *     {"sensordata", "sensor", "gyro"}     the numbers of one sensor
+ *     {"geom_xpos", "geom", ".*_foot"}     the places of all geoms with such names: a regular expression
+ *     {"cfrc_ext"}                         the whole array
+ *     {"xpos", "body", "@main_body"}       the place of the body that the keyword `main_body` names */
+typedef struct be_read {
+    const char *array;  /* NULL ends a table */
+    const char *object; /* NULL: the whole array */
+    const char *name;
+} be_read;
 
 #define BE_MAX_FIELDS 16
 #define BE_MAX_FIELD_SIZE (1 << 24) /* values per lane */
@@ -355,6 +367,7 @@ struct be_env_type {
     const be_param *params;  /* or NULL */
     const be_param *options; /* what reset(options=...) may set for that one reset; or NULL */
     const char *grid;        /* the keyword that gives the map; or NULL */
+    const be_read *reads;    /* what it reads of its simulator's model; or NULL */
     unsigned flags;
     int variant; /* for the type's own use: tells apart types that share functions */
 

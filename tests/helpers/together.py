@@ -78,9 +78,8 @@ def lanes_of(model, names=_core.PHYSICS_ARRAYS):
     shown = [name for name in names if getattr(data, name, np.zeros(0)).size and name not in foreign]
     if "sensordata" in shown and sensors.unknown(mujoco, model):
         shown.remove("sensordata")
-    read = [name for name in shown if name in _core.MUJOCO_FIELDS]
-    observed = [name for name in shown if name not in read]
-    return library.Lanes(model, LANES, 1, read, observed=observed, together=False)
+    observed = [name for name in shown if name not in _core.MUJOCO_FIELDS]
+    return library.Lanes(model, LANES, 1, observed=observed, together=False)
 
 
 def push(data, rng):

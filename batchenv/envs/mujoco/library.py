@@ -25,6 +25,7 @@ from batchenv import _core
 from batchenv.envs.mujoco import carried_arrays as kept_arrays
 from batchenv.envs.mujoco import inputs, shares
 from batchenv.envs.mujoco import physics as steps
+from batchenv.envs.mujoco.reads import OF_MODEL, Read
 from batchenv.system import memory
 
 OLDEST = (3, 1)
@@ -48,7 +49,7 @@ _OPTIONAL = (
     *_core.PHYSICS_FUNCTIONS,
     *_core.MUJOCO_CALLBACKS,
 )
-_ALWAYS = ("qpos", "qvel", "ctrl")
+FORCES = ("cacc", "cfrc_int", "cfrc_ext")  # what only mj_rnePostConstraint computes
 
 
 @functools.cache
@@ -206,8 +207,7 @@ class Lanes:
 
     Args:
         threads: how many threads may step lanes at the same time.
-        reads: which of `_core.MUJOCO_FIELDS` the task reads in addition to qpos, qvel and ctrl.
-        flags, bodies: of the type; see `_core.MujocoSource`.
+        reads: what the task reads in addition to qpos, qvel and ctrl.
         observed: further fields of mjData, in the order in which they are observed.
         unlimited: actuators without limits of their own take any action.
         together: whether several lanes may be stepped at a time: see physics.py.
@@ -222,14 +222,12 @@ class Lanes:
         model: Any,
         count: int,
         threads: int,
-        reads: Sequence[str] = (),
-        flags: dict[str, bool] | None = None,
-        bodies: dict[str, int] | None = None,
+        reads: Sequence[Read] = (),
         observed: list[str] | None = None,
         unlimited: bool = False,
         together: bool = True,
     ):
-        self._given = (model, reads, flags, bodies, observed, unlimited)
+        self._given = (model, reads, observed, unlimited)
         mujoco, functions = load()
         number = fingerprint(model)
         idle = idle_flags(model)
@@ -257,10 +255,12 @@ class Lanes:
         )
         self.slots = [first, *(mujoco.MjData(model) for _ in range(slots - 1))]
 
-        fields = [*_core.MUJOCO_FIELDS, *(observed or [])]
-        used = [name in _ALWAYS or name in reads for name in _core.MUJOCO_FIELDS] + [True] * len(observed or [])
-        sizes = [getattr(first, name).size * use for name, use in zip(fields, used, strict=True)]
-        self.fields, self.sizes = fields, sizes
+        names = dict.fromkeys([*_core.MUJOCO_FIELDS, *(read.array for read in reads)])
+        model_fields = [name for name in names if name.startswith(OF_MODEL)]
+        fields = [*(name for name in names if name not in model_fields), *(observed or [])]
+        arrays = {name: k for k, name in reversed(list(enumerate([*fields, *model_fields])))}
+        self.fields, self.sizes = fields, [getattr(first, name).size for name in fields]
+        sizes = self.sizes
         self.isa = _core.chosen_isa()
         self.plan: steps.Plan | None = None  # with `together`
         self.trial: steps.SelfCheck | None = None  # checks lanes' own models
@@ -273,6 +273,7 @@ class Lanes:
         numbers = {"fingerprint": number, "state_signature": self.signature, "state_size": self.state_size}
         numbers |= {"input_at": begin, "num_input": end - begin}
         numbers |= {"row_size": self._row_size, "num_trees": trees, "fused_dot": dot, "fused_einsum": einsum}
+        numbers |= {"forces": int(any(name in FORCES for name in fields))}
         self.source = _core.MujocoSource(
             self.records,
             model,
@@ -280,14 +281,14 @@ class Lanes:
             fields=fields,
             starts=starts[:-1],
             sizes=sizes,
+            model_fields=[name.removeprefix(OF_MODEL) for name in model_fields],
+            reads=[(arrays[read.array], read.size, read.first) for read in reads],
             functions=functions,
             numbers=numbers,
             starting=(self.init_qpos, self.init_qvel),
             bounds=bounds,
             kept_bytes=kept,
             unstable=[int(getattr(mujoco.mjtWarning, f"mjWARN_{name}")) for name in _core.MUJOCO_UNSTABLE],
-            flags=flags or {},
-            bodies=bodies or {},
         )
         self._alone: dict[int, list[str]] = {}  # of lanes with models of their own
         self.alone = steps.start(self, mujoco, functions, number) if together else ["not wanted"]
@@ -297,8 +298,8 @@ class Lanes:
 
     def like(self, count: int) -> Lanes:
         """Other lanes, of the same kind, that are not stepped together."""
-        model, reads, flags, bodies, observed, unlimited = self._given
-        return Lanes(model, count, 1, reads, flags, bodies, observed, unlimited, together=False)
+        model, reads, observed, unlimited = self._given
+        return Lanes(model, count, 1, reads, observed, unlimited, together=False)
 
     def put_models(self, models: dict[int, Any]) -> None:
         """Gives lanes models of their own: {lane: model}. Those that cannot be stepped with others, or fail a check,

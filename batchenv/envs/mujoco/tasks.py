@@ -12,11 +12,12 @@ import gymnasium
 import numpy as np
 from numpy.typing import NDArray
 
+from batchenv._core import type_info
 from batchenv.arguments.messages import unknown_key
 from batchenv.arguments.numbers import integer
 from batchenv.backend.translator import Translator
 from batchenv.envs.mujoco import fields as model_fields
-from batchenv.envs.mujoco import inputs, library
+from batchenv.envs.mujoco import inputs, library, reads
 
 # Fields of a lane's model, {name: value}: as they were when MuJoCo last computed others from them, and those set since.
 Changes = tuple[dict[str, NDArray[np.float64]], dict[str, NDArray[np.float64]]]
@@ -33,8 +34,6 @@ _RENDERING = (
     ("max_geom", 1000, "most objects in a picture"),
     ("visual_options", None, "flags of the pictures: a dict, mjtVisFlag to bool"),
 )
-_EXCLUDE = ("exclude_current_positions_from_observation", True, "leave x (and y) out of observations")
-_INCLUDE = "include_{}_in_observation"
 _SIZE = 16384
 _WALKER_CAMERA = {"trackbodyid": 2, "distance": 4.0, "lookat": np.array((0.0, 0.0, 1.15)), "elevation": -20.0}
 _HUMANOID_CAMERA = {"trackbodyid": 1, "distance": 4.0, "lookat": np.array((0.0, 0.0, 2.0)), "elevation": -20.0}
@@ -68,19 +67,14 @@ def _range(name: str, value: Any) -> list[float]:
 class Task(Translator):
     """What a MuJoCo environment has in addition to the params of its C type; see Translator.
 
-    flags: {flag of the C type: the keyword that sets it}.
     ranges: keywords that stand for two params, NAME_min and NAME_max.
-    bodies: names of the bodies that the C type looks at.
     """
 
     xml_file = ""
     camera: dict[str, Any] | None = None
-    flags: dict[str, str] = {}
     unlimited = False  # actuators without limits take any action
     ranges: Sequence[str] = ()
-    bodies: Sequence[str] = ()
     own: Sequence[tuple[str, Any, str]] = ()
-    reads: Sequence[str] = ()  # arrays of mjData that the task reads in addition to qpos, qvel and ctrl
     names = ("data", "model", "qpos", "qvel", "time", "dt", "init_qpos", "init_qvel", "physics")
     fields = model_fields.MODEL_FIELDS
     lanes: library.Lanes
@@ -118,9 +112,7 @@ class Task(Translator):
         for name in ("width", "height", "max_geom"):
             integer(name, self._value(name), 1, _SIZE * 64)
         self._check_drawing_options()
-        self._own_flags = {flag: self._flag(name) for flag, name in self.flags.items()}
         self._model = self._read(self._value("xml_file"))
-        self._own_bodies = {name: self._body(name) for name in self.bodies}
         return params, None
 
     def _check_drawing_options(self) -> None:
@@ -153,20 +145,12 @@ class Task(Translator):
             raise TypeError(f"{name}={value!r} must be a bool, not {type(value).__name__}")
         return bool(value)
 
-    def _body(self, name: str | int, keyword: str = "xml_file") -> int:
-        """A body's number."""
-        mujoco, _ = library.load()
-        if isinstance(name, str):
-            number = mujoco.mj_name2id(self._model, int(mujoco.mjtObj.mjOBJ_BODY), name)
-            if number < 0:
-                raise ValueError(f"{keyword}: the model has no body {name!r}")
-            return number
-        return integer(keyword, name, 0, self._model.nbody - 1)
-
     def engine(self, num_envs: int, threads: int) -> library.Lanes:
         """The object that the C core gets for `num_envs` lanes of the model, stepped by `threads` threads."""
-        own = self.reads, self._own_flags, self._own_bodies, self._observed, self.unlimited
-        self.lanes = library.Lanes(self._model, num_envs, threads, *own)
+        keywords = {name: self._value(name) for name, _, _ in self.own}
+        rows = type_info(self.type_name)["reads"]
+        found = reads.resolve(library.load()[0], self._model, rows, keywords)
+        self.lanes = library.Lanes(self._model, num_envs, threads, found, self._observed, self.unlimited)
         if self._at_start:
             self.set_fields(np.arange(num_envs), self._at_start)
         return self.lanes
@@ -250,28 +234,20 @@ class Task(Translator):
         return list(lanes.field(name))
 
 
-class Runner(Task):
-    """Environments whose observations may leave out positions."""
-
-    own = (_EXCLUDE,)
-    flags = {"exclude_positions": _EXCLUDE[0]}
-    camera = {"distance": 4.0}
-
-
-class HalfCheetah(Runner):
+class HalfCheetah(Task):
     """HalfCheetah-v5 and -v4."""
 
     xml_file = "half_cheetah.xml"
+    camera = {"distance": 4.0}
 
 
-class Swimmer(Runner):
+class Swimmer(Task):
     """Swimmer-v5 and -v4."""
 
     xml_file = "swimmer.xml"
-    camera = None
 
 
-class Walker2d(Runner):
+class Walker2d(Task):
     """Walker2d-v5."""
 
     xml_file = "walker2d_v5.xml"
@@ -293,60 +269,39 @@ class Hopper(Walker2d):
     camera = {**_WALKER_CAMERA, "distance": 3.0}
 
 
-class Ant(Runner):
+class Ant(Task):
     """Ant-v5."""
 
     xml_file = "ant.xml"
-    reads = ("xpos", "cfrc_ext")
     ranges = ("healthy_z", "contact_force")
-    cfrc_ext = (_INCLUDE.format("cfrc_ext"), True, "observe contact forces")
-    own = (_EXCLUDE, cfrc_ext, ("main_body", 1, "name or number of the body whose speed is rewarded"))
-    flags = {**Runner.flags, "include_cfrc_ext": cfrc_ext[0]}
-
-    def to_core(self, keywords):
-        result = super().to_core(keywords)
-        self._own_bodies = {"main_body": self._body(self._value("main_body"), "main_body")}
-        return result
+    camera = {"distance": 4.0}
+    own = (("main_body", 1, "name or number of the body whose speed is rewarded"),)
 
 
 class AntV4(Ant):
     """Ant-v4."""
 
-    cfrc_ext = ("use_contact_forces", False, "observe contact forces, and charge for them")
-    own = (_EXCLUDE, cfrc_ext)
-    flags = {**Runner.flags, "include_cfrc_ext": cfrc_ext[0]}
+    own = (("use_contact_forces", False, "observe contact forces, and charge for them"),)
 
     def to_core(self, keywords):
-        result = Task.to_core(self, keywords)
-        self._own_bodies = {"main_body": self._body("torso")}
+        result = super().to_core(keywords)
         if self._flag("use_contact_forces"):
             self.type_name = "AntV4Contact"  # its infos have another dtype
         return result
 
 
-class Humanoid(Runner):
+class Humanoid(Task):
     """Humanoid-v5."""
 
     xml_file = "humanoid.xml"
     ranges = ("healthy_z", "contact_cost")
     camera = _HUMANOID_CAMERA
-    reads = ("xipos", "cinert", "cvel", "qfrc_actuator", "cfrc_ext", "ten_length", "ten_velocity")
-    parts = ("cinert", "cvel", "qfrc_actuator", "cfrc_ext")
-    own = (_EXCLUDE, *((_INCLUDE.format(part), True, f"observe mjData's {part}") for part in parts))
-    flags = {**Runner.flags, **{f"include_{part}": _INCLUDE.format(part) for part in parts}}
 
 
 class HumanoidV4(Humanoid):
     """Humanoid-v4."""
 
     ranges = ("healthy_z",)
-    own = (_EXCLUDE,)
-    flags = Runner.flags
-
-    def to_core(self, keywords):
-        result = super().to_core(keywords)
-        self._own_flags.update({f"include_{part}": True for part in self.parts})
-        return result
 
 
 class HumanoidStandup(Humanoid):
@@ -357,12 +312,10 @@ class HumanoidStandup(Humanoid):
     camera = {**_HUMANOID_CAMERA, "lookat": np.array((0.0, 0.0, 0.8925))}
 
 
-class HumanoidStandupV4(HumanoidV4):
+class HumanoidStandupV4(HumanoidStandup):
     """HumanoidStandup-v4."""
 
-    xml_file = "humanoidstandup.xml"
     ranges = ()
-    camera = HumanoidStandup.camera
 
 
 class InvertedPendulum(Task):
@@ -376,7 +329,6 @@ class InvertedDoublePendulum(Task):
     """InvertedDoublePendulum-v5 and -v4."""
 
     xml_file = "inverted_double_pendulum.xml"
-    reads = ("qfrc_constraint", "site_xpos")
     camera = {"trackbodyid": 0, "distance": 4.1225, "lookat": np.array((0.0, 0.0, 0.12250000000000005))}
 
 
@@ -384,8 +336,6 @@ class Reacher(Task):
     """Reacher-v5 and -v4."""
 
     xml_file = "reacher.xml"
-    reads = ("xpos",)
-    bodies = ("fingertip", "target")
     camera = {"trackbodyid": 0}
 
 
@@ -393,8 +343,6 @@ class Pusher(Task):
     """Pusher-v5."""
 
     xml_file = "pusher_v5.xml"
-    reads = ("xpos",)
-    bodies = ("tips_arm", "object", "goal")
     camera = {"trackbodyid": -1, "distance": 4.0}
 
 
@@ -415,7 +363,6 @@ class MuJoCo(Task):
         "keywords qpos_noise and qvel_noise of make_mujoco add noise, and env.restore() puts lanes into states that "
         "env.snapshot() has saved"
     )
-    FORCES = ("cacc", "cfrc_int", "cfrc_ext")  # what only mj_rnePostConstraint computes
 
     def to_core(self, keywords):
         if "xml_file" not in keywords:
@@ -424,7 +371,6 @@ class MuJoCo(Task):
         self._observed = model_fields.observable(self._model, self._value("observation"))
         data = library.load()[0].MjData(self._model)
         self._sizes = {name: getattr(data, name).size for name in self._observed}
-        self._own_flags["include_contact_forces"] = any(name in self.FORCES for name in self._observed)
         return result
 
     def _read(self, xml):

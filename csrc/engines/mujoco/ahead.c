@@ -204,7 +204,7 @@ static void end_lane(const task *t, int lane) {
     read_state(t, t->slot->group, lane, state);
     for (int64_t j = 0; j < source->num_arrays; j++) {
         double *to = state + (handles->arrays[j] - handles->state);
-        if (source->copied[j]) together->isa->read(t->slot->group, (int)together->array_of[j], lane, to);
+        together->isa->read(t->slot->group, (int)together->array_of[j], lane, to);
     }
     handles->ready = 1;
     handles->together += t->steps;
@@ -213,7 +213,7 @@ static void end_lane(const task *t, int lane) {
 /* Whether somebody reads the array. */
 static int wants(const be_mujoco_source *source, int array) {
     for (int64_t j = 0; j < source->num_arrays; j++) {
-        if (source->copied[j] && source->together.array_of[j] == array) return 1;
+        if (source->sizes[j] && source->together.array_of[j] == array) return 1;
     }
     return 0;
 }
@@ -357,8 +357,7 @@ static int step_one(const be_mujoco_source *source, int64_t lane, const float *a
     be_mujoco_guard guard;
     be_mujoco_enter(source, &guard);
     const int failed = be_setjmp(guard.jump) != 0;
-    if (!failed)
-        be_mujoco_call_step(source, handles, slot, steps, wants_forces(source) || wants(source, BE_ARRAY_cacc));
+    if (!failed) be_mujoco_call_step(source, handles, slot, steps, source->forces);
     be_mujoco_leave(source);
     const int unstable = be_mujoco_take_unstable(source, slot) >= 0;
     be_mujoco_give_back(source, slot);

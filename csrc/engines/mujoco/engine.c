@@ -17,39 +17,17 @@ const char *const be_mujoco_array_names[MJ_ARRAYS] = {
     [MJ_QPOS] = "qpos",
     [MJ_QVEL] = "qvel",
     [MJ_CTRL] = "ctrl",
-    [MJ_XPOS] = "xpos",
-    [MJ_XIPOS] = "xipos",
-    [MJ_CINERT] = "cinert",
-    [MJ_CVEL] = "cvel",
-    [MJ_QFRC_ACTUATOR] = "qfrc_actuator",
-    [MJ_QFRC_CONSTRAINT] = "qfrc_constraint",
-    [MJ_CFRC_EXT] = "cfrc_ext",
-    [MJ_SITE_XPOS] = "site_xpos",
-    [MJ_TEN_LENGTH] = "ten_length",
-    [MJ_TEN_VELOCITY] = "ten_velocity",
-    [MJ_BODY_MASS] = "body_mass",
 };
 const char *const be_mujoco_kept_names[] = {"sensordata",      "cacc",           "cfrc_int", "cfrc_ext",
                                             "subtree_linvel",  "subtree_angmom", "energy",   "qfrc_inverse",
                                             "flexvert_lambda", "flexvert_conage"};
 const char *const be_mujoco_unstable_names[] = {"BADQPOS", "BADQVEL", "BADQACC", "BADCTRL"};
-const char *const be_mujoco_body_names[] = {
-    [MJ_MAIN_BODY] = "main_body", [MJ_FINGERTIP] = "fingertip", [MJ_TARGET] = "target",
-    [MJ_TIPS_ARM] = "tips_arm",   [MJ_OBJECT] = "object",       [MJ_GOAL] = "goal",
-};
-const char *const be_mujoco_flag_names[] = {
-    [MJ_EXCLUDE_POSITIONS] = "exclude_positions", [MJ_INCLUDE_CINERT] = "include_cinert",
-    [MJ_INCLUDE_CVEL] = "include_cvel",           [MJ_INCLUDE_QFRC_ACTUATOR] = "include_qfrc_actuator",
-    [MJ_INCLUDE_CFRC_EXT] = "include_cfrc_ext",   [MJ_INCLUDE_CONTACT_FORCES] = "include_contact_forces",
-};
-
 const char *const be_mujoco_callback_names[] = {"mjcb_passive", "mjcb_control",  "mjcb_contactfilter", "mjcb_sensor",
                                                 "mjcb_act_dyn", "mjcb_act_gain", "mjcb_act_bias"};
 
 /* ---- steps and resets --------------------------------------------------------------------------------- */
 
-int be_mujoco_advance(be_batch *batch, int64_t lane, const be_rows *rows, int unstable_info, int contact_forces,
-                      be_error *error) {
+int be_mujoco_advance(be_batch *batch, int64_t lane, const be_rows *rows, int unstable_info, be_error *error) {
     const be_mujoco_source *source = be_mujoco_of(batch);
     const be_mujoco_lane *handles = be_mujoco_lane_of(batch, lane);
     const float *action = MJ_ACTION(batch, rows, lane);
@@ -57,7 +35,7 @@ int be_mujoco_advance(be_batch *batch, int64_t lane, const be_rows *rows, int un
     int unstable = -1, status = BE_OK;
     if (!be_mujoco_take_ahead(batch, lane)) {
         const int64_t steps = (int64_t)be_param_of(batch, MJ_FRAME_SKIP, 0);
-        status = be_mujoco_run(batch, lane, be_mujoco_call_step, steps, contact_forces, &unstable, error);
+        status = be_mujoco_run(batch, lane, be_mujoco_call_step, steps, source->forces, &unstable, error);
         source->lanes[lane].alone[handles->why] += steps;
     }
     BE_ROW(uint8_t, rows->port[unstable_info], rows, lane, 1)[0] = unstable >= 0;
@@ -157,7 +135,7 @@ void be_mujoco_close(be_batch *batch) {
 size_t be_mujoco_saved_bytes(const be_batch *batch) {
     const be_mujoco_source *source = be_mujoco_of(batch);
     size_t count = 2 * (size_t)source->row_size;
-    for (int64_t j = 0; j < source->num_arrays; j++) count += source->copied[j] ? (size_t)source->sizes[j] : 0;
+    for (int64_t j = 0; j < source->num_arrays; j++) count += (size_t)source->sizes[j];
     return count * sizeof(double);
 }
 
@@ -174,7 +152,7 @@ static void copy_lane(const be_batch *batch, int64_t lane, unsigned char *bytes,
     COPY(handles->state, source->row_size);
     COPY(handles->before, source->row_size);
     for (int64_t j = 0; j < source->num_arrays; j++) {
-        if (source->copied[j]) COPY(handles->arrays[j], source->sizes[j]);
+        COPY(handles->arrays[j], source->sizes[j]);
     }
 #undef COPY
 }

@@ -12,25 +12,9 @@
 #include "batchenv.h"
 #include "engines/physics/physics.h"
 
-/* The arrays that tasks read or write; be_mujoco_source.sizes says how many doubles each has. Further arrays, which the
- * generic task observes, may follow. */
-enum {
-    MJ_QPOS,
-    MJ_QVEL,
-    MJ_CTRL,
-    MJ_XPOS,
-    MJ_XIPOS,
-    MJ_CINERT,
-    MJ_CVEL,
-    MJ_QFRC_ACTUATOR,
-    MJ_QFRC_CONSTRAINT,
-    MJ_CFRC_EXT,
-    MJ_SITE_XPOS,
-    MJ_TEN_LENGTH,
-    MJ_TEN_VELOCITY,
-    MJ_BODY_MASS, /* from the lane's model; all others are from mjData */
-    MJ_ARRAYS,
-};
+/* The first of a lane's arrays. What the task reads and what is observed follow; be_mujoco_source.sizes says how many
+ * doubles each has. */
+enum { MJ_QPOS, MJ_QVEL, MJ_CTRL, MJ_ARRAYS };
 
 /* Arrays that a step leaves as they are or reads, although they are not in MuJoCo's integration state: some where
  * bodies sleep, others with certain flags and sensors. batchenv/envs/mujoco/carried_arrays.py says which ones a model
@@ -40,35 +24,10 @@ enum { MJ_KEPT = 10 };
 /* Warnings that mean that a simulation is unstable. */
 enum { MJ_UNSTABLE = 4 };
 
-/* Bodies that tasks look at. */
-enum {
-    MJ_MAIN_BODY, /* the one whose speed is rewarded */
-    MJ_FINGERTIP,
-    MJ_TARGET,
-    MJ_TIPS_ARM,
-    MJ_OBJECT,
-    MJ_GOAL,
-    MJ_BODIES,
-};
-
-/* What a task's observation is made of, in be_mujoco_source.flags. */
-enum {
-    MJ_EXCLUDE_POSITIONS,
-    MJ_INCLUDE_CINERT,
-    MJ_INCLUDE_CVEL,
-    MJ_INCLUDE_QFRC_ACTUATOR,
-    MJ_INCLUDE_CFRC_EXT,
-    MJ_INCLUDE_CONTACT_FORCES, /* for the generic task: observes something that only mj_rnePostConstraint computes */
-    MJ_FLAGS,
-};
-
-/* The names of what is listed above: MuJoCo's, and for bodies and flags those by which
- * batchenv/envs/mujoco/tasks.py gives them. */
+/* MuJoCo's names of what is listed above. */
 extern const char *const be_mujoco_array_names[MJ_ARRAYS];
 extern const char *const be_mujoco_kept_names[MJ_KEPT];
 extern const char *const be_mujoco_unstable_names[MJ_UNSTABLE];
-extern const char *const be_mujoco_body_names[MJ_BODIES];
-extern const char *const be_mujoco_flag_names[MJ_FLAGS];
 
 /* Why a lane takes mj_step. */
 enum {
@@ -167,6 +126,14 @@ typedef struct be_mujoco_together {
     const int64_t *array_of;     /* for each array: its number in BE_PHYSICS_ARRAYS, or -1 */
 } be_mujoco_together;
 
+/* A row of be_env_type.reads: where its numbers are. */
+typedef struct be_mujoco_read {
+    int64_t array;        /* the number of the lane's array */
+    int64_t count;        /* how many things have such a name; 1 for a whole array */
+    int64_t size;         /* how many numbers each has, or the first if they differ */
+    const int64_t *first; /* where each thing's numbers begin in the array */
+} be_mujoco_read;
+
 /* What be_batch_options.engine points at for these types; batchenv/_core/mujoco.pxi fills it. It must stay where it is
  * as long as the batch lives, and so must everything that it points to. Only models and their arrays may change between
  * calls. */
@@ -205,8 +172,8 @@ typedef struct be_mujoco_source {
     unsigned state_signature;                       /* what decides the future: mjSTATE_INTEGRATION */
     int64_t warning_stride;                         /* bytes from counter to counter */
     int64_t unstable[MJ_UNSTABLE];                  /* numbers of be_mujoco_unstable_names */
-    int64_t flags[MJ_FLAGS];                        /* 0 or 1 each: what the task's space depends on */
-    int64_t bodies[MJ_BODIES];                      /* their numbers; 0 for those that the task does not use */
+    const be_mujoco_read *reads;                    /* in the order of be_env_type.reads */
+    int forces;                                     /* 1: reads what only mj_rnePostConstraint computes */
     int fused_dot;                                  /* 1 if NumPy's dot of a few numbers uses fused multiply-adds */
     int fused_einsum;                               /* the same for einsum */
     int64_t state_size;                             /* of the integration state, in doubles */
@@ -215,9 +182,9 @@ typedef struct be_mujoco_source {
     int64_t num_trees;           /* trees that may sleep; 0: none ever does */
     int64_t kept_bytes[MJ_KEPT]; /* 0: the model does not have the array */
     int64_t row_size;            /* of be_mujoco_lane.state, in doubles */
-    int64_t num_arrays;          /* MJ_ARRAYS or more */
-    const int64_t *sizes;        /* num_arrays sizes; 0: nobody reads the array */
-    const uint8_t *copied;       /* num_arrays flags; 1: copied from the mjData to the lane after each step */
+    int64_t num_arrays;          /* MJ_ARRAYS or more: of mjData, copied from there to the lane after each step */
+    int64_t num_model_arrays;    /* those after them are in the lane's mjModel */
+    const int64_t *sizes;        /* num_arrays + num_model_arrays sizes */
     be_mujoco_lane *lanes;       /* num_lanes */
     int64_t record_size; /* of a lane, in doubles: both states and all arrays, which follow be_mujoco_lane.state */
     int64_t num_slots;   /* if as many as lanes, lane i has slot i for itself */
@@ -294,10 +261,9 @@ static inline double be_mujoco_dt(const be_batch *batch) {
  * positions and velocities. */
 int be_mujoco_spaces(be_setup *setup, int64_t observation_size, int64_t positions, int64_t velocities, be_error *error);
 
-/* Sets the lane's controls and takes MuJoCo's steps; with `contact_forces` also calls mj_rnePostConstraint. If it does
- * not return BE_OK, the caller must return that status at once. */
-int be_mujoco_advance(be_batch *batch, int64_t lane, const be_rows *rows, int unstable_info, int contact_forces,
-                      be_error *error);
+/* Sets the lane's controls and takes MuJoCo's steps; where the task reads contact forces, also calls
+ * mj_rnePostConstraint. If it does not return BE_OK, the caller must return that status at once. */
+int be_mujoco_advance(be_batch *batch, int64_t lane, const be_rows *rows, int unstable_info, be_error *error);
 
 /* Starts an episode with the qpos and qvel that the caller has written into the lane's arrays: mj_resetData, then
  * mj_forward. */
@@ -343,24 +309,34 @@ int be_mujoco_check_state(const be_batch *batch, const void *const *columns, int
         return observe(batch, lanes, count, rows, error);                                                              \
     }
 
+/* What the task reads by row `index` of its table: the numbers of the first thing, in one lane. */
+static inline double *be_mujoco_read_of(const be_batch *batch, int64_t lane, int index) {
+    const be_mujoco_read *read = &be_mujoco_of(batch)->reads[index];
+    return be_mujoco_lane_of(batch, lane)->arrays[read->array] + read->first[0];
+}
+
+/* The keyword of tasks whose observations may leave out where the robot is. */
+#define MJ_EXCLUDE                                                                                                     \
+    {"exclude_current_positions_from_observation", BE_PARAM_BOOL, 1, 0, 1, NULL, "leave x (and y) out of observations"}
+#define MJ_INCLUDE(name) {"include_" name "_in_observation", BE_PARAM_BOOL, 1, 0, 1, NULL, "observe mjData's " name}
+
 /* Appends values to a row. Returns the end of the row. */
 static inline double *be_append(double *row, const double *values, int64_t count) {
     memcpy(row, values, (size_t)count * sizeof *row);
     return row + count;
 }
 
-/* Appends qpos and qvel, or without the first `hidden` positions if the env leaves positions out. */
+/* Appends qpos and qvel without the first `hidden` positions. */
 static inline double *be_mujoco_append_state(const be_batch *batch, int64_t lane, int64_t hidden, double *row) {
     const be_mujoco_source *source = be_mujoco_of(batch);
     double *const *arrays = be_mujoco_lane_of(batch, lane)->arrays;
-    const int64_t skip = hidden * source->flags[MJ_EXCLUDE_POSITIONS];
-    row = be_append(row, arrays[MJ_QPOS] + skip, source->num_qpos - skip);
+    row = be_append(row, arrays[MJ_QPOS] + hidden, source->num_qpos - hidden);
     return be_append(row, arrays[MJ_QVEL], source->num_qvel);
 }
 
 /* How many numbers these are. */
 static inline int64_t be_mujoco_state_size(const be_mujoco_source *source, int64_t hidden) {
-    return source->num_qpos + source->num_qvel - hidden * source->flags[MJ_EXCLUDE_POSITIONS];
+    return source->num_qpos + source->num_qvel - hidden;
 }
 
 /* Params that several types have: weights and the like, and reset_noise_scale. */

@@ -75,7 +75,7 @@ static void copy_state(const be_mujoco_source *source, const be_mujoco_lane *lan
 static void store_state(const be_mujoco_source *source, const be_mujoco_lane *lane, be_mujoco_slot *slot) {
     copy_state(source, lane, slot, lane->state);
     for (int64_t j = 0; j < source->num_arrays; j++) {
-        if (source->copied[j]) memcpy(lane->arrays[j], slot->arrays[j], (size_t)source->sizes[j] * sizeof(double));
+        memcpy(lane->arrays[j], slot->arrays[j], (size_t)source->sizes[j] * sizeof(double));
     }
 }
 

@@ -3,21 +3,42 @@
 
 #include "engines/mujoco/plane.h"
 
-enum { FORWARD = MJ_PARAMS, CONTROL, CONTACT, HEALTHY, TERMINATE, Z_MIN, Z_MAX, FORCE_MIN, FORCE_MAX, NOISE };
-static const be_param params[] = {
-    MJ_SHARED_PARAMS(5),
-    [FORWARD] = MJ_WEIGHT("forward_reward_weight", 1.0, "reward for speed, per m/s"),
-    [CONTROL] = MJ_WEIGHT("ctrl_cost_weight", 0.5, "cost of controls, per squared control"),
-    [CONTACT] = MJ_WEIGHT("contact_cost_weight", 5e-4, "cost of contact forces, per squared force"),
-    [HEALTHY] = MJ_WEIGHT("healthy_reward", 1.0, "reward for each step in which the lane is healthy"),
-    [TERMINATE] = MJ_TERMINATE,
-    [Z_MIN] = MJ_BOUND("healthy_z_min", 0.2, "the lowest healthy height of the torso, m"),
-    [Z_MAX] = MJ_BOUND("healthy_z_max", 1.0, "the greatest healthy height of the torso, m"),
-    [FORCE_MIN] = MJ_BOUND("contact_force_min", -1.0, "contact forces are clipped to at least this"),
-    [FORCE_MAX] = MJ_BOUND("contact_force_max", 1.0, "contact forces are clipped to at most this"),
-    [NOISE] = MJ_SCALE(0.1),
-    {0},
+enum {
+    FORWARD = MJ_PARAMS,
+    CONTROL,
+    CONTACT,
+    HEALTHY,
+    TERMINATE,
+    Z_MIN,
+    Z_MAX,
+    FORCE_MIN,
+    FORCE_MAX,
+    NOISE,
+    EXCLUDE,
+    INCLUDE_FORCES /* -v5 only */
 };
+/* clang-format off */
+#define SHARED_PARAMS                                                                                                  \
+    MJ_SHARED_PARAMS(5),                                                                                               \
+    [FORWARD] = MJ_WEIGHT("forward_reward_weight", 1.0, "reward for speed, per m/s"),                                  \
+    [CONTROL] = MJ_WEIGHT("ctrl_cost_weight", 0.5, "cost of controls, per squared control"),                           \
+    [CONTACT] = MJ_WEIGHT("contact_cost_weight", 5e-4, "cost of contact forces, per squared force"),                   \
+    [HEALTHY] = MJ_WEIGHT("healthy_reward", 1.0, "reward for each step in which the lane is healthy"),                 \
+    [TERMINATE] = MJ_TERMINATE,                                                                                        \
+    [Z_MIN] = MJ_BOUND("healthy_z_min", 0.2, "the lowest healthy height of the torso, m"),                             \
+    [Z_MAX] = MJ_BOUND("healthy_z_max", 1.0, "the greatest healthy height of the torso, m"),                           \
+    [FORCE_MIN] = MJ_BOUND("contact_force_min", -1.0, "contact forces are clipped to at least this"),                  \
+    [FORCE_MAX] = MJ_BOUND("contact_force_max", 1.0, "contact forces are clipped to at most this"),                    \
+    [NOISE] = MJ_SCALE(0.1),                                                                                           \
+    [EXCLUDE] = MJ_EXCLUDE
+/* clang-format on */
+static const be_param params[] = {SHARED_PARAMS, [INCLUDE_FORCES] = MJ_INCLUDE("cfrc_ext"), {0}};
+static const be_param params_v4[] = {SHARED_PARAMS, {0}};
+
+enum { MAIN_BODY, FORCES };
+static const be_read reads[] = {[MAIN_BODY] = {"xpos", "body", "@main_body"}, [FORCES] = {"cfrc_ext"}, {0}};
+static const be_read reads_v4[] = {[MAIN_BODY] = {"xpos", "body", "torso"}, {0}};
+static const be_read reads_v4_contact[] = {[MAIN_BODY] = {"xpos", "body", "torso"}, [FORCES] = {"cfrc_ext"}, {0}};
 
 enum { REWARD_FORWARD = PLANE_PORTS, REWARD_CTRL, REWARD_SURVIVE, UNSTABLE, REWARD_CONTACT };
 enum { FORWARD_REWARD_V4 = REWARD_CONTACT };
@@ -52,30 +73,30 @@ static const be_port ports_v4_contact[] = {
 
 enum { CHARGES_CONTACTS = MJ_OWN };
 
-/* The first value of cfrc_ext that is observed: -v5 leaves out the values of the world's body, which are 0. */
-static int64_t first_force(const be_batch *b) { return be_mujoco_is_v4(b) ? 0 : 6; }
-
-static int prepare_any(be_setup *setup, int64_t first, be_error *error) {
+/* Observes the forces on bodies from the first one on: -v5 leaves out the world's, which are 0. */
+static int prepare_any(be_setup *setup, int observes, int64_t first, be_error *error) {
     const be_mujoco_source *source = setup->engine;
-    int64_t size = be_mujoco_state_size(source, 2);
-    if (source->flags[MJ_INCLUDE_CFRC_EXT]) size += 6 * source->num_body - first;
-    return be_mujoco_spaces(setup, size, 3, 0, error);
+    const int64_t size = be_mujoco_state_size(source, setup->params[EXCLUDE] != 0 ? 2 : 0);
+    return be_mujoco_spaces(setup, size + observes * 6 * (source->num_body - first), 3, 0, error);
 }
-static int prepare(be_setup *setup, be_error *error) { return prepare_any(setup, 6, error); }
-static int prepare_v4(be_setup *setup, be_error *error) { return prepare_any(setup, 0, error); }
+static int prepare(be_setup *setup, be_error *error) {
+    return prepare_any(setup, setup->params[INCLUDE_FORCES] != 0, 1, error);
+}
+static int prepare_v4(be_setup *setup, be_error *error) { return prepare_any(setup, 0, 0, error); }
+static int prepare_v4_contact(be_setup *setup, be_error *error) { return prepare_any(setup, 1, 0, error); }
+
+static int charges_contacts(const be_batch *b) { return (b->type->variant & CHARGES_CONTACTS) != 0; }
 
 static double clipped_force(const be_batch *b, int64_t lane, double force) {
     return be_clip_one(force, be_param_of(b, FORCE_MIN, lane), be_param_of(b, FORCE_MAX, lane));
 }
 
 static void write_observation(const be_batch *b, int64_t lane, double *row) {
-    const be_mujoco_source *source = be_mujoco_of(b);
-    const be_mujoco_lane *handles = be_mujoco_lane_of(b, lane);
-    row = be_mujoco_append_state(b, lane, 2, row);
-    if (!source->flags[MJ_INCLUDE_CFRC_EXT]) return;
-    for (int64_t j = first_force(b); j < 6 * source->num_body; j++) {
-        *row++ = clipped_force(b, lane, handles->arrays[MJ_CFRC_EXT][j]);
-    }
+    const int v4 = be_mujoco_is_v4(b);
+    row = be_mujoco_append_state(b, lane, be_param_of(b, EXCLUDE, 0) != 0 ? 2 : 0, row);
+    if (v4 ? !charges_contacts(b) : be_param_of(b, INCLUDE_FORCES, 0) == 0) return;
+    const double *forces = be_mujoco_read_of(b, lane, FORCES);
+    for (int64_t j = v4 ? 0 : 6; j < 6 * be_mujoco_of(b)->num_body; j++) *row++ = clipped_force(b, lane, forces[j]);
 }
 
 static int start(be_batch *b, int64_t lane, const be_rows *rows, be_error *error) {
@@ -102,7 +123,7 @@ static int is_healthy(const be_batch *b, int64_t lane) {
 /* np.sum(np.square(np.clip(cfrc_ext, ...))), in NumPy's order. */
 static double squared_forces(const be_batch *b, int64_t lane) {
     const be_mujoco_source *source = be_mujoco_of(b);
-    const double *forces = be_mujoco_lane_of(b, lane)->arrays[MJ_CFRC_EXT];
+    const double *forces = be_mujoco_read_of(b, lane, FORCES);
     const int64_t size = 6 * source->num_body;
     enum { ROOM = 600 };
     double few[ROOM], *clipped = few;
@@ -118,10 +139,10 @@ static int step(be_batch *b, int64_t lane, int64_t end, const be_rows *rows, be_
     (void)end;
     const be_mujoco_source *source = be_mujoco_of(b);
     const be_mujoco_lane *handles = be_mujoco_lane_of(b, lane);
-    const double *position = handles->arrays[MJ_XPOS] + 3 * source->bodies[MJ_MAIN_BODY];
+    const double *position = be_mujoco_read_of(b, lane, MAIN_BODY);
     const double before[] = {position[0], position[1]};
-    const int v4 = be_mujoco_is_v4(b), forces = !v4 || source->flags[MJ_INCLUDE_CFRC_EXT];
-    const int status = be_mujoco_advance(b, lane, rows, UNSTABLE, forces, error);
+    const int v4 = be_mujoco_is_v4(b), forces = !v4 || charges_contacts(b);
+    const int status = be_mujoco_advance(b, lane, rows, UNSTABLE, error);
     if (status != BE_OK) return status;
     const double dt = be_mujoco_dt(b), velocity[] = {(position[0] - before[0]) / dt, (position[1] - before[1]) / dt};
     const double forward = velocity[0] * (v4 ? 1.0 : be_param_of(b, FORWARD, lane));
@@ -138,7 +159,7 @@ static int step(be_batch *b, int64_t lane, int64_t end, const be_rows *rows, be_
     MJ_INFO(rows, Y_VELOCITY, lane) = velocity[1];
     MJ_INFO(rows, REWARD_FORWARD, lane) = forward;
     MJ_INFO(rows, REWARD_SURVIVE, lane) = survive;
-    if (b->type->variant & CHARGES_CONTACTS) {
+    if (charges_contacts(b)) {
         MJ_INFO(rows, REWARD_CTRL, lane) = -contact;
     } else {
         MJ_INFO_F32(rows, REWARD_CTRL, lane) = -control;
@@ -151,18 +172,26 @@ static int step(be_batch *b, int64_t lane, int64_t end, const be_rows *rows, be_
     return status;
 }
 
-#define MEMBERS                                                                                                        \
-    MJ_SHARED_MEMBERS, .frames_per_second = 20, .params = params, .reset = reset, .observe = observe, .step = step
-BE_ENV(ant) = {
-    .name = "Ant", .ids = MJ_ID("Ant-v5", 1000, BE_THRESHOLD(6000.0)), .ports = ports, .prepare = prepare, MEMBERS};
+#define MEMBERS MJ_SHARED_MEMBERS, .frames_per_second = 20, .reset = reset, .observe = observe, .step = step
+BE_ENV(ant) = {.name = "Ant",
+               .ids = MJ_ID("Ant-v5", 1000, BE_THRESHOLD(6000.0)),
+               .params = params,
+               .ports = ports,
+               .reads = reads,
+               .prepare = prepare,
+               MEMBERS};
 BE_ENV(ant_v4) = {.name = "AntV4",
                   .ids = MJ_ID("Ant-v4", 1000, BE_THRESHOLD(6000.0)),
                   .variant = MJ_V4,
+                  .params = params_v4,
                   .ports = ports_v4,
+                  .reads = reads_v4,
                   .prepare = prepare_v4,
                   MEMBERS};
 BE_ENV(ant_v4_contact) = {.name = "AntV4Contact",
                           .variant = MJ_V4 | CHARGES_CONTACTS,
+                          .params = params_v4,
                           .ports = ports_v4_contact,
-                          .prepare = prepare_v4,
+                          .reads = reads_v4_contact,
+                          .prepare = prepare_v4_contact,
                           MEMBERS};

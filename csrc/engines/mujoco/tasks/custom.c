@@ -46,8 +46,7 @@ MJ_RESET_AND_OBSERVE(start, write_observation)
 
 static int step(be_batch *b, int64_t lane, int64_t end, const be_rows *rows, be_error *error) {
     (void)end;
-    const int forces = be_mujoco_of(b)->flags[MJ_INCLUDE_CONTACT_FORCES] != 0;
-    const int status = be_mujoco_advance(b, lane, rows, UNSTABLE, forces, error);
+    const int status = be_mujoco_advance(b, lane, rows, UNSTABLE, error);
     if (status != BE_OK) return status;
     write_observation(b, lane, MJ_OBSERVATION(b, rows, lane));
     rows->reward[lane - rows->first] = 0;

@@ -2,12 +2,13 @@
 #include "engines/mujoco/mujoco.h"
 #include "engines/mujoco/numpy_sums.h"
 
-enum { FORWARD = MJ_PARAMS, CONTROL, NOISE };
+enum { FORWARD = MJ_PARAMS, CONTROL, NOISE, EXCLUDE };
 static const be_param params[] = {
     MJ_SHARED_PARAMS(5),
     [FORWARD] = MJ_WEIGHT("forward_reward_weight", 1.0, "reward for speed, per m/s"),
     [CONTROL] = MJ_WEIGHT("ctrl_cost_weight", 0.1, "cost of controls, per squared control"),
     [NOISE] = MJ_SCALE(0.1),
+    [EXCLUDE] = MJ_EXCLUDE,
     {0},
 };
 
@@ -32,10 +33,13 @@ static const be_port ports_v4[] = {
 };
 
 static int prepare(be_setup *setup, be_error *error) {
-    return be_mujoco_spaces(setup, be_mujoco_state_size(setup->engine, 1), 1, 0, error);
+    return be_mujoco_spaces(setup, be_mujoco_state_size(setup->engine, setup->params[EXCLUDE] != 0 ? 1 : 0), 1, 0,
+                            error);
 }
 
-static void write_observation(const be_batch *b, int64_t lane, double *row) { be_mujoco_append_state(b, lane, 1, row); }
+static void write_observation(const be_batch *b, int64_t lane, double *row) {
+    be_mujoco_append_state(b, lane, be_param_of(b, EXCLUDE, 0) != 0 ? 1 : 0, row);
+}
 
 static int start(be_batch *b, int64_t lane, const be_rows *rows, be_error *error) {
     int status = be_mujoco_start(b, lane, be_param_of(b, NOISE, lane), 1, error);
@@ -49,7 +53,7 @@ static int step(be_batch *b, int64_t lane, int64_t end, const be_rows *rows, be_
     (void)end;
     const be_mujoco_source *source = be_mujoco_of(b);
     const double *qpos = be_mujoco_lane_of(b, lane)->arrays[MJ_QPOS], before = qpos[0];
-    const int status = be_mujoco_advance(b, lane, rows, UNSTABLE, 0, error);
+    const int status = be_mujoco_advance(b, lane, rows, UNSTABLE, error);
     if (status != BE_OK) return status;
     const double velocity = (qpos[0] - before) / be_mujoco_dt(b);
     const double forward = be_param_of(b, FORWARD, lane) * velocity;

@@ -1,23 +1,63 @@
 /* Humanoid and HumanoidStandup, -v5 and -v4. */
 #include "engines/mujoco/plane.h"
 
-/* ---- Humanoid's tables ----------------------------------------------------------------------------- */
+/* ---- what is read ---------------------------------------------------------------------------------- */
 
-enum { FORWARD = MJ_PARAMS, CONTROL, HEALTHY, TERMINATE, Z_MIN, Z_MAX, NOISE, CONTACT, CONTACT_MIN, CONTACT_MAX };
-static const be_param params[] = {
-    MJ_SHARED_PARAMS(5),
-    [FORWARD] = MJ_WEIGHT("forward_reward_weight", 1.25, "reward for speed, per m/s"),
-    [CONTROL] = MJ_WEIGHT("ctrl_cost_weight", 0.1, "cost of controls, per squared control"),
-    [HEALTHY] = MJ_WEIGHT("healthy_reward", 5.0, "reward for each step in which the lane is healthy"),
-    [TERMINATE] = MJ_TERMINATE,
-    [Z_MIN] = MJ_BOUND("healthy_z_min", 1.0, "the torso's height must be above, m"),
-    [Z_MAX] = MJ_BOUND("healthy_z_max", 2.0, "the torso's height must be below, m"),
-    [NOISE] = MJ_SCALE(1e-2),
-    [CONTACT] = MJ_WEIGHT("contact_cost_weight", 5e-7, "cost of contact forces, per squared force"),
-    [CONTACT_MIN] = MJ_BOUND("contact_cost_min", -MJ_ANY, "the contact cost is clipped to at least this"),
-    [CONTACT_MAX] = MJ_BOUND("contact_cost_max", 10.0, "the contact cost is clipped to at most this"),
+enum { CINERT, CVEL, QFRC_ACTUATOR, CFRC_EXT, PARTS, XIPOS = PARTS, MASS, LENGTHS, VELOCITIES };
+static const be_read reads[] = {
+    [CINERT] = {"cinert"},
+    [CVEL] = {"cvel"},
+    [QFRC_ACTUATOR] = {"qfrc_actuator"},
+    [CFRC_EXT] = {"cfrc_ext"},
+    [XIPOS] = {"xipos"},
+    [MASS] = {"model.body_mass"},
+    [LENGTHS] = {"ten_length"},
+    [VELOCITIES] = {"ten_velocity"},
     {0},
 };
+
+/* -v5 has a param for each part that may be observed, from `first` on; -v4 observes all of them. */
+enum { EXCLUDE = MJ_PARAMS, OWN_PARAMS };
+/* clang-format off */
+#define INCLUDE_PARAMS(first)                                                                                          \
+    [(first) + CINERT] = MJ_INCLUDE("cinert"),                                                                         \
+    [(first) + CVEL] = MJ_INCLUDE("cvel"),                                                                             \
+    [(first) + QFRC_ACTUATOR] = MJ_INCLUDE("qfrc_actuator"),                                                           \
+    [(first) + CFRC_EXT] = MJ_INCLUDE("cfrc_ext")
+/* clang-format on */
+
+/* ---- Humanoid's tables ----------------------------------------------------------------------------- */
+
+enum {
+    FORWARD = OWN_PARAMS,
+    CONTROL,
+    HEALTHY,
+    TERMINATE,
+    Z_MIN,
+    Z_MAX,
+    NOISE,
+    CONTACT,
+    CONTACT_MIN,
+    CONTACT_MAX,
+    INCLUDE
+};
+/* clang-format off */
+#define SHARED_PARAMS                                                                                                  \
+    MJ_SHARED_PARAMS(5),                                                                                               \
+    [EXCLUDE] = MJ_EXCLUDE,                                                                                            \
+    [FORWARD] = MJ_WEIGHT("forward_reward_weight", 1.25, "reward for speed, per m/s"),                                 \
+    [CONTROL] = MJ_WEIGHT("ctrl_cost_weight", 0.1, "cost of controls, per squared control"),                           \
+    [HEALTHY] = MJ_WEIGHT("healthy_reward", 5.0, "reward for each step in which the lane is healthy"),                 \
+    [TERMINATE] = MJ_TERMINATE,                                                                                        \
+    [Z_MIN] = MJ_BOUND("healthy_z_min", 1.0, "the torso's height must be above, m"),                                   \
+    [Z_MAX] = MJ_BOUND("healthy_z_max", 2.0, "the torso's height must be below, m"),                                   \
+    [NOISE] = MJ_SCALE(1e-2),                                                                                          \
+    [CONTACT] = MJ_WEIGHT("contact_cost_weight", 5e-7, "cost of contact forces, per squared force"),                   \
+    [CONTACT_MIN] = MJ_BOUND("contact_cost_min", -MJ_ANY, "the contact cost is clipped to at least this"),             \
+    [CONTACT_MAX] = MJ_BOUND("contact_cost_max", 10.0, "the contact cost is clipped to at most this")
+/* clang-format on */
+static const be_param params[] = {SHARED_PARAMS, INCLUDE_PARAMS(INCLUDE), {0}};
+static const be_param params_v4[] = {SHARED_PARAMS, {0}};
 
 enum { REWARD_FORWARD = PLANE_PORTS, REWARD_CTRL, REWARD_SURVIVE, UNSTABLE, REWARD_CONTACT };
 enum { FORWARD_REWARD_V4 = REWARD_CONTACT, TENDON_LENGTH, TENDON_VELOCITY };
@@ -48,17 +88,20 @@ static const be_port ports_v4[] = {
 
 /* ---- HumanoidStandup's tables ---------------------------------------------------------------------- */
 
-enum { UP = MJ_PARAMS, STANDUP_CONTROL, STANDUP_NOISE, IMPACT, IMPACT_MIN, IMPACT_MAX };
-static const be_param standup_params[] = {
-    MJ_SHARED_PARAMS(5),
-    [UP] = MJ_WEIGHT("uph_cost_weight", 1.0, "has no effect, as in Gymnasium"),
-    [STANDUP_CONTROL] = MJ_WEIGHT("ctrl_cost_weight", 0.1, "cost of controls, per squared control"),
-    [STANDUP_NOISE] = MJ_SCALE(1e-2),
-    [IMPACT] = MJ_WEIGHT("impact_cost_weight", 0.5e-6, "cost of contact forces, per squared force"),
-    [IMPACT_MIN] = MJ_BOUND("impact_cost_min", -MJ_ANY, "the impact cost is clipped to at least this"),
-    [IMPACT_MAX] = MJ_BOUND("impact_cost_max", 10.0, "the impact cost is clipped to at most this"),
-    {0},
-};
+enum { UP = OWN_PARAMS, STANDUP_CONTROL, STANDUP_NOISE, IMPACT, IMPACT_MIN, IMPACT_MAX, STANDUP_INCLUDE };
+/* clang-format off */
+#define SHARED_STANDUP_PARAMS                                                                                          \
+    MJ_SHARED_PARAMS(5),                                                                                               \
+    [EXCLUDE] = MJ_EXCLUDE,                                                                                            \
+    [UP] = MJ_WEIGHT("uph_cost_weight", 1.0, "has no effect, as in Gymnasium"),                                        \
+    [STANDUP_CONTROL] = MJ_WEIGHT("ctrl_cost_weight", 0.1, "cost of controls, per squared control"),                   \
+    [STANDUP_NOISE] = MJ_SCALE(1e-2),                                                                                  \
+    [IMPACT] = MJ_WEIGHT("impact_cost_weight", 0.5e-6, "cost of contact forces, per squared force"),                   \
+    [IMPACT_MIN] = MJ_BOUND("impact_cost_min", -MJ_ANY, "the impact cost is clipped to at least this"),                \
+    [IMPACT_MAX] = MJ_BOUND("impact_cost_max", 10.0, "the impact cost is clipped to at most this")
+/* clang-format on */
+static const be_param standup_params[] = {SHARED_STANDUP_PARAMS, INCLUDE_PARAMS(STANDUP_INCLUDE), {0}};
+static const be_param standup_params_v4[] = {SHARED_STANDUP_PARAMS, {0}};
 
 enum {
     REWARD_LINUP = MJ_PORTS,
@@ -92,44 +135,50 @@ static const be_port standup_ports_v4[] = {MJ_SHARED_PORTS, SHARED_STANDUP, {0}}
 
 /* ---- observations ---------------------------------------------------------------------------------- */
 
-/* -v4 observes the world's body, all zeros, and the root joint's six degrees of freedom, which no actuator moves. */
-static int prepare_any(be_setup *setup, int64_t world, int64_t root, be_error *error) {
+enum { STANDUP = MJ_OWN };
+
+/* -v4 observes the world's body, all zeros, and the root joint's six degrees of freedom, which no actuator moves.
+ * `shown` says which parts are observed. */
+static int prepare_any(be_setup *setup, const double *shown, int64_t world, int64_t root, be_error *error) {
     const be_mujoco_source *source = setup->engine;
-    const int64_t bodies = source->num_body - world, *flags = source->flags;
-    return be_mujoco_spaces(
-        setup,
-        be_mujoco_state_size(source, 2) + 10 * bodies * flags[MJ_INCLUDE_CINERT] + 6 * bodies * flags[MJ_INCLUDE_CVEL] +
-            (source->num_qvel - root) * flags[MJ_INCLUDE_QFRC_ACTUATOR] + 6 * bodies * flags[MJ_INCLUDE_CFRC_EXT],
-        7, 6, error);
+    const int64_t bodies = source->num_body - world;
+    const int64_t sizes[PARTS] = {10 * bodies, 6 * bodies, source->num_qvel - root, 6 * bodies};
+    int64_t size = be_mujoco_state_size(source, setup->params[EXCLUDE] != 0 ? 2 : 0);
+    for (int part = 0; part < PARTS; part++) size += shown[part] != 0 ? sizes[part] : 0;
+    return be_mujoco_spaces(setup, size, 7, 6, error);
 }
-static int prepare(be_setup *setup, be_error *error) {
+static int prepare_v5(be_setup *setup, int include, be_error *error) {
     const be_mujoco_source *source = setup->engine;
-    if (source->sizes[MJ_TEN_LENGTH] != TENDONS) {
+    if (source->reads[LENGTHS].size != TENDONS) {
         return be_fail(error, BE_ERROR_VALUE, -1, "xml_file: the model has %lld tendons, but infos have room for %d",
-                       (long long)source->sizes[MJ_TEN_LENGTH], TENDONS);
+                       (long long)source->reads[LENGTHS].size, TENDONS);
     }
-    return prepare_any(setup, 1, 6, error);
+    return prepare_any(setup, setup->params + include, 1, 6, error);
 }
-static int prepare_v4(be_setup *setup, be_error *error) { return prepare_any(setup, 0, 0, error); }
+static int prepare(be_setup *setup, be_error *error) { return prepare_v5(setup, INCLUDE, error); }
+static int prepare_standup(be_setup *setup, be_error *error) { return prepare_v5(setup, STANDUP_INCLUDE, error); }
+static int prepare_v4(be_setup *setup, be_error *error) {
+    static const double all[PARTS] = {1, 1, 1, 1};
+    return prepare_any(setup, all, 0, 0, error);
+}
 
 static void write_observation(const be_batch *b, int64_t lane, double *row) {
     const be_mujoco_source *source = be_mujoco_of(b);
-    double *const *arrays = be_mujoco_lane_of(b, lane)->arrays;
-    const int64_t *flags = source->flags;
-    const int64_t world = !be_mujoco_is_v4(b), root = be_mujoco_is_v4(b) ? 0 : 6, bodies = source->num_body - world;
-    row = be_mujoco_append_state(b, lane, 2, row);
-    if (flags[MJ_INCLUDE_CINERT]) row = be_append(row, arrays[MJ_CINERT] + 10 * world, 10 * bodies);
-    if (flags[MJ_INCLUDE_CVEL]) row = be_append(row, arrays[MJ_CVEL] + 6 * world, 6 * bodies);
-    if (flags[MJ_INCLUDE_QFRC_ACTUATOR]) {
-        row = be_append(row, arrays[MJ_QFRC_ACTUATOR] + root, source->num_qvel - root);
+    const int v4 = be_mujoco_is_v4(b), include = b->type->variant & STANDUP ? (int)STANDUP_INCLUDE : (int)INCLUDE;
+    const int64_t world = !v4, root = v4 ? 0 : 6, bodies = source->num_body - world;
+    const int64_t sizes[PARTS] = {10 * bodies, 6 * bodies, source->num_qvel - root, 6 * bodies};
+    const int64_t skip[PARTS] = {10 * world, 6 * world, root, 6 * world};
+    row = be_mujoco_append_state(b, lane, be_param_of(b, EXCLUDE, 0) != 0 ? 2 : 0, row);
+    for (int part = 0; part < PARTS; part++) {
+        if (!v4 && be_param_of(b, include + part, 0) == 0) continue;
+        row = be_append(row, be_mujoco_read_of(b, lane, part) + skip[part], sizes[part]);
     }
-    if (flags[MJ_INCLUDE_CFRC_EXT]) be_append(row, arrays[MJ_CFRC_EXT] + 6 * world, 6 * bodies);
 }
 
 static void write_tendons(const be_batch *b, int64_t lane, const be_rows *rows, int length, int velocity) {
-    double *const *arrays = be_mujoco_lane_of(b, lane)->arrays;
-    be_append(BE_ROW(double, rows->port[length], rows, lane, TENDONS), arrays[MJ_TEN_LENGTH], TENDONS);
-    be_append(BE_ROW(double, rows->port[velocity], rows, lane, TENDONS), arrays[MJ_TEN_VELOCITY], TENDONS);
+    be_append(BE_ROW(double, rows->port[length], rows, lane, TENDONS), be_mujoco_read_of(b, lane, LENGTHS), TENDONS);
+    be_append(BE_ROW(double, rows->port[velocity], rows, lane, TENDONS), be_mujoco_read_of(b, lane, VELOCITIES),
+              TENDONS);
 }
 
 /* ---- Humanoid -------------------------------------------------------------------------------------- */
@@ -137,12 +186,12 @@ static void write_tendons(const be_batch *b, int64_t lane, const be_rows *rows, 
 /* x and y of the centre of mass: np.einsum("b,bj->j", body_mass, xipos) / body_mass.sum(). */
 static void mass_center(const be_batch *b, int64_t lane, double center[2]) {
     const be_mujoco_source *source = be_mujoco_of(b);
-    double *const *arrays = be_mujoco_lane_of(b, lane)->arrays;
-    const double *mass = arrays[MJ_BODY_MASS], total = be_sum(mass, source->num_body);
+    const double *mass = be_mujoco_read_of(b, lane, MASS), *place = be_mujoco_read_of(b, lane, XIPOS);
+    const double total = be_sum(mass, source->num_body);
     for (int j = 0; j < 2; j++) {
         double sum = 0;
         for (int64_t k = 0; k < source->num_body; k++) {
-            const double x = arrays[MJ_XIPOS][3 * k + j];
+            const double x = place[3 * k + j];
             sum = source->fused_einsum ? be_math.fma(mass[k], x, sum) : sum + mass[k] * x;
         }
         center[j] = sum / total;
@@ -167,7 +216,7 @@ static int step(be_batch *b, int64_t lane, int64_t end, const be_rows *rows, be_
     const int v4 = be_mujoco_is_v4(b);
     double before[2], after[2];
     mass_center(b, lane, before);
-    const int status = be_mujoco_advance(b, lane, rows, UNSTABLE, 1, error);
+    const int status = be_mujoco_advance(b, lane, rows, UNSTABLE, error);
     if (status != BE_OK) return status;
     mass_center(b, lane, after);
     const double dt = be_mujoco_dt(b), velocity[] = {(after[0] - before[0]) / dt, (after[1] - before[1]) / dt};
@@ -189,7 +238,8 @@ static int step(be_batch *b, int64_t lane, int64_t end, const be_rows *rows, be_
         MJ_INFO(rows, FORWARD_REWARD_V4, lane) = forward;
         return status;
     }
-    const double contact = be_param_of(b, CONTACT, lane) * be_sum_squares(arrays[MJ_CFRC_EXT], 6 * source->num_body);
+    const double contact =
+        be_param_of(b, CONTACT, lane) * be_sum_squares(be_mujoco_read_of(b, lane, CFRC_EXT), 6 * source->num_body);
     const double clipped = be_clip_one(contact, be_param_of(b, CONTACT_MIN, lane), be_param_of(b, CONTACT_MAX, lane));
     rows->reward[lane - rows->first] = forward + survive - (control + clipped);
     write_position(b, lane, rows, qpos);
@@ -222,13 +272,13 @@ static int step_standup(be_batch *b, int64_t lane, int64_t end, const be_rows *r
     (void)end;
     const be_mujoco_source *source = be_mujoco_of(b);
     double *const *arrays = be_mujoco_lane_of(b, lane)->arrays;
-    const int status = be_mujoco_advance(b, lane, rows, STANDUP_UNSTABLE, 1, error);
+    const int status = be_mujoco_advance(b, lane, rows, STANDUP_UNSTABLE, error);
     if (status != BE_OK) return status;
     const double up = arrays[MJ_QPOS][2] / source->timestep;
     const double control = be_param_of(b, STANDUP_CONTROL, lane) * be_sum_squares(arrays[MJ_CTRL], source->num_ctrl);
-    const double impact =
-        be_clip_one(be_param_of(b, IMPACT, lane) * be_sum_squares(arrays[MJ_CFRC_EXT], 6 * source->num_body),
-                    be_param_of(b, IMPACT_MIN, lane), be_param_of(b, IMPACT_MAX, lane));
+    const double impact = be_clip_one(be_param_of(b, IMPACT, lane) *
+                                          be_sum_squares(be_mujoco_read_of(b, lane, CFRC_EXT), 6 * source->num_body),
+                                      be_param_of(b, IMPACT_MIN, lane), be_param_of(b, IMPACT_MAX, lane));
     write_observation(b, lane, MJ_OBSERVATION(b, rows, lane));
     rows->reward[lane - rows->first] = up - control - impact + 1;
     rows->terminated[lane - rows->first] = 0;
@@ -240,26 +290,34 @@ static int step_standup(be_batch *b, int64_t lane, int64_t end, const be_rows *r
 }
 
 #define MEMBERS                                                                                                        \
-    MJ_SHARED_MEMBERS, .frames_per_second = 67, .params = params, .reset = reset, .observe = observe, .step = step
+    MJ_SHARED_MEMBERS, .frames_per_second = 67, .reads = reads, .reset = reset, .observe = observe, .step = step
 #define STANDUP_MEMBERS                                                                                                \
-    MJ_SHARED_MEMBERS, .frames_per_second = 67, .params = standup_params, .reset = reset_standup, .observe = observe,  \
+    MJ_SHARED_MEMBERS, .frames_per_second = 67, .reads = reads, .reset = reset_standup, .observe = observe,            \
         .step = step_standup
-BE_ENV(humanoid) = {
-    .name = "Humanoid", .ids = MJ_ID("Humanoid-v5", 1000, NULL), .ports = ports, .prepare = prepare, MEMBERS};
+BE_ENV(humanoid) = {.name = "Humanoid",
+                    .ids = MJ_ID("Humanoid-v5", 1000, NULL),
+                    .params = params,
+                    .ports = ports,
+                    .prepare = prepare,
+                    MEMBERS};
 BE_ENV(humanoid_v4) = {.name = "HumanoidV4",
                        .ids = MJ_ID("Humanoid-v4", 1000, NULL),
                        .variant = MJ_V4,
+                       .params = params_v4,
                        .ports = ports_v4,
                        .prepare = prepare_v4,
                        MEMBERS};
 BE_ENV(humanoid_standup) = {.name = "HumanoidStandup",
                             .ids = MJ_ID("HumanoidStandup-v5", 1000, NULL),
+                            .variant = STANDUP,
+                            .params = standup_params,
                             .ports = standup_ports,
-                            .prepare = prepare,
+                            .prepare = prepare_standup,
                             STANDUP_MEMBERS};
 BE_ENV(humanoid_standup_v4) = {.name = "HumanoidStandupV4",
                                .ids = MJ_ID("HumanoidStandup-v4", 1000, NULL),
-                               .variant = MJ_V4,
+                               .variant = MJ_V4 | STANDUP,
+                               .params = standup_params_v4,
                                .ports = standup_ports_v4,
                                .prepare = prepare_v4,
                                STANDUP_MEMBERS};

@@ -10,6 +10,9 @@ static const be_param params[] = {
     {0},
 };
 
+enum { CONSTRAINTS, TIP };
+static const be_read reads[] = {[CONSTRAINTS] = {"qfrc_constraint"}, [TIP] = {"site_xpos"}, {0}};
+
 enum { UNSTABLE = MJ_PORTS, REWARD_SURVIVE, DISTANCE_PENALTY, VELOCITY_PENALTY };
 static const be_port ports[] = {
     MJ_SHARED_PORTS,
@@ -24,7 +27,7 @@ static const be_port ports_v4[] = {MJ_SHARED_PORTS, [UNSTABLE] = MJ_UNSTABLE_INF
 /* -v5 observes the constraint force on the cart, -v4 on all joints. */
 static int prepare_any(be_setup *setup, int v4, be_error *error) {
     const be_mujoco_source *source = setup->engine;
-    if (source->sizes[MJ_SITE_XPOS] == 0) {
+    if (source->reads[TIP].size == 0) {
         return be_fail(error, BE_ERROR_VALUE, -1, "xml_file: the model must have a site, at the tip");
     }
     return be_mujoco_spaces(setup, 2 * source->num_qpos - 1 + source->num_qvel + (v4 ? source->num_qvel : (int64_t)1),
@@ -41,8 +44,9 @@ static void write_observation(const be_batch *b, int64_t lane, double *row) {
     for (int64_t j = 1; j <= angles; j++) *row++ = be_math.sin(arrays[MJ_QPOS][j]);
     for (int64_t j = 1; j <= angles; j++) *row++ = be_math.cos(arrays[MJ_QPOS][j]);
     for (int64_t j = 0; j < source->num_qvel; j++) *row++ = be_clip_one(arrays[MJ_QVEL][j], -10, 10);
-    const int64_t forces = be_mujoco_is_v4(b) ? source->num_qvel : 1;
-    for (int64_t j = 0; j < forces; j++) *row++ = be_clip_one(arrays[MJ_QFRC_CONSTRAINT][j], -10, 10);
+    const int64_t count = be_mujoco_is_v4(b) ? source->num_qvel : 1;
+    const double *forces = be_mujoco_read_of(b, lane, CONSTRAINTS);
+    for (int64_t j = 0; j < count; j++) *row++ = be_clip_one(forces[j], -10, 10);
 }
 
 static int start(be_batch *b, int64_t lane, const be_rows *rows, be_error *error) {
@@ -57,10 +61,10 @@ static double square(double x) { return be_math.pow(x, 2); }
 static int step(be_batch *b, int64_t lane, int64_t end, const be_rows *rows, be_error *error) {
     (void)end;
     double *const *arrays = be_mujoco_lane_of(b, lane)->arrays;
-    const int status = be_mujoco_advance(b, lane, rows, UNSTABLE, 0, error);
+    const int status = be_mujoco_advance(b, lane, rows, UNSTABLE, error);
     if (status != BE_OK) return status;
     write_observation(b, lane, MJ_OBSERVATION(b, rows, lane));
-    const double x = arrays[MJ_SITE_XPOS][0], y = arrays[MJ_SITE_XPOS][2];
+    const double x = be_mujoco_read_of(b, lane, TIP)[0], y = be_mujoco_read_of(b, lane, TIP)[2];
     const double distance = 0.01 * square(x) + square(y - 2);
     const double velocity = 1e-3 * square(arrays[MJ_QVEL][1]) + 5e-3 * square(arrays[MJ_QVEL][2]);
     const int terminated = y <= 1, v4 = be_mujoco_is_v4(b);
@@ -75,7 +79,8 @@ static int step(be_batch *b, int64_t lane, int64_t end, const be_rows *rows, be_
 }
 
 #define MEMBERS                                                                                                        \
-    MJ_SHARED_MEMBERS, .frames_per_second = 20, .params = params, .reset = reset, .observe = observe, .step = step
+    MJ_SHARED_MEMBERS, .frames_per_second = 20, .params = params, .reads = reads, .reset = reset, .observe = observe,  \
+        .step = step
 BE_ENV(inverted_double_pendulum) = {.name = "InvertedDoublePendulum",
                                     .ids = MJ_ID("InvertedDoublePendulum-v5", 1000, BE_THRESHOLD(9100.0)),
                                     .ports = ports,

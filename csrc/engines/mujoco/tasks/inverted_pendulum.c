@@ -27,7 +27,7 @@ MJ_RESET_AND_OBSERVE(start, write_observation)
 
 static int step(be_batch *b, int64_t lane, int64_t end, const be_rows *rows, be_error *error) {
     (void)end;
-    const int status = be_mujoco_advance(b, lane, rows, UNSTABLE, 0, error);
+    const int status = be_mujoco_advance(b, lane, rows, UNSTABLE, error);
     if (status != BE_OK) return status;
     double *row = MJ_OBSERVATION(b, rows, lane);
     write_observation(b, lane, row);

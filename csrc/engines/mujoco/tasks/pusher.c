@@ -11,6 +11,14 @@ static const be_param params[] = {
     {0},
 };
 
+enum { TIPS_ARM, OBJECT, GOAL };
+static const be_read reads[] = {
+    [TIPS_ARM] = {"xpos", "body", "tips_arm"},
+    [OBJECT] = {"xpos", "body", "object"},
+    [GOAL] = {"xpos", "body", "goal"},
+    {0},
+};
+
 enum { REWARD_DIST = MJ_PORTS, REWARD_CTRL, UNSTABLE, REWARD_NEAR };
 static const be_port ports[] = {
     MJ_SHARED_PORTS,
@@ -34,17 +42,13 @@ static int prepare(be_setup *setup, be_error *error) {
     return be_mujoco_spaces(setup, 2 * JOINTS + 9, JOINTS + 4, JOINTS + 4, error);
 }
 
-static const double *body(const be_batch *b, int64_t lane, int index) {
-    return be_mujoco_lane_of(b, lane)->arrays[MJ_XPOS] + 3 * be_mujoco_of(b)->bodies[index];
-}
-
 static void write_observation(const be_batch *b, int64_t lane, double *row) {
     double *const *arrays = be_mujoco_lane_of(b, lane)->arrays;
     row = be_append(row, arrays[MJ_QPOS], JOINTS);
     row = be_append(row, arrays[MJ_QVEL], JOINTS);
-    row = be_append(row, body(b, lane, MJ_TIPS_ARM), 3);
-    row = be_append(row, body(b, lane, MJ_OBJECT), 3);
-    be_append(row, body(b, lane, MJ_GOAL), 3);
+    row = be_append(row, be_mujoco_read_of(b, lane, TIPS_ARM), 3);
+    row = be_append(row, be_mujoco_read_of(b, lane, OBJECT), 3);
+    be_append(row, be_mujoco_read_of(b, lane, GOAL), 3);
 }
 
 static int start(be_batch *b, int64_t lane, const be_rows *rows, be_error *error) {
@@ -69,7 +73,7 @@ MJ_RESET_AND_OBSERVE(start, write_observation)
 
 /* The distance of the object from a body. */
 static double distance_to(const be_batch *b, int64_t lane, int index) {
-    const double *object = body(b, lane, MJ_OBJECT), *other = body(b, lane, index);
+    const double *object = be_mujoco_read_of(b, lane, OBJECT), *other = be_mujoco_read_of(b, lane, index);
     const double vector[] = {object[0] - other[0], object[1] - other[1], object[2] - other[2]};
     return be_norm(vector, 3, (int)be_mujoco_of(b)->fused_dot);
 }
@@ -79,10 +83,10 @@ static int step(be_batch *b, int64_t lane, int64_t end, const be_rows *rows, be_
     const int v4 = be_mujoco_is_v4(b);
     const be_mujoco_source *source = be_mujoco_of(b);
     double near = 0, far = 0;
-    if (v4) near = distance_to(b, lane, MJ_TIPS_ARM), far = distance_to(b, lane, MJ_GOAL); /* where the step starts */
-    const int status = be_mujoco_advance(b, lane, rows, UNSTABLE, 0, error);
+    if (v4) near = distance_to(b, lane, TIPS_ARM), far = distance_to(b, lane, GOAL); /* where the step starts */
+    const int status = be_mujoco_advance(b, lane, rows, UNSTABLE, error);
     if (status != BE_OK) return status;
-    if (!v4) near = distance_to(b, lane, MJ_TIPS_ARM), far = distance_to(b, lane, MJ_GOAL);
+    if (!v4) near = distance_to(b, lane, TIPS_ARM), far = distance_to(b, lane, GOAL);
     const float squares = -be_sum_squares_f32(MJ_ACTION(b, rows, lane), source->num_ctrl);
     const float control = squares * (float)be_param_of(b, CONTROL, lane);
     const double reward_near = -near * be_param_of(b, NEAR, lane);
@@ -97,7 +101,7 @@ static int step(be_batch *b, int64_t lane, int64_t end, const be_rows *rows, be_
 }
 
 #define MEMBERS                                                                                                        \
-    MJ_SHARED_MEMBERS, .frames_per_second = 20, .params = params, .prepare = prepare, .reset = reset,                  \
+    MJ_SHARED_MEMBERS, .frames_per_second = 20, .params = params, .reads = reads, .prepare = prepare, .reset = reset,  \
         .observe = observe, .step = step
 BE_ENV(pusher) = {.name = "Pusher", .ids = MJ_ID("Pusher-v5", 100, BE_THRESHOLD(0.0)), .ports = ports, MEMBERS};
 BE_ENV(pusher_v4) = {.name = "PusherV4",

@@ -10,6 +10,10 @@ static const be_param params[] = {
     {0},
 };
 
+enum { FINGERTIP, TARGET };
+static const be_read reads[] = {
+    [FINGERTIP] = {"xpos", "body", "fingertip"}, [TARGET] = {"xpos", "body", "target"}, {0}};
+
 enum { REWARD_DIST = MJ_PORTS, REWARD_CTRL, UNSTABLE };
 static const be_port ports[] = {
     MJ_SHARED_PORTS,
@@ -28,11 +32,8 @@ static int prepare_v4(be_setup *setup, be_error *error) { return prepare_any(set
 
 /* The vector from the target to the fingertip. */
 static void find_vector(const be_batch *b, int64_t lane, double vector[3]) {
-    const be_mujoco_source *source = be_mujoco_of(b);
-    const double *xpos = be_mujoco_lane_of(b, lane)->arrays[MJ_XPOS];
-    for (int j = 0; j < 3; j++) {
-        vector[j] = xpos[3 * source->bodies[MJ_FINGERTIP] + j] - xpos[3 * source->bodies[MJ_TARGET] + j];
-    }
+    const double *fingertip = be_mujoco_read_of(b, lane, FINGERTIP), *target = be_mujoco_read_of(b, lane, TARGET);
+    for (int j = 0; j < 3; j++) vector[j] = fingertip[j] - target[j];
 }
 
 static void write_observation(const be_batch *b, int64_t lane, double *row) {
@@ -72,7 +73,7 @@ static int step(be_batch *b, int64_t lane, int64_t end, const be_rows *rows, be_
     const be_mujoco_source *source = be_mujoco_of(b);
     double vector[3];
     if (v4) find_vector(b, lane, vector); /* -v4 rewards where the step starts, -v5 where it ends */
-    const int status = be_mujoco_advance(b, lane, rows, UNSTABLE, 0, error);
+    const int status = be_mujoco_advance(b, lane, rows, UNSTABLE, error);
     if (status != BE_OK) return status;
     if (!v4) find_vector(b, lane, vector);
     const double distance = -be_norm(vector, 3, (int)source->fused_dot) * be_param_of(b, DISTANCE, lane);
@@ -87,8 +88,8 @@ static int step(be_batch *b, int64_t lane, int64_t end, const be_rows *rows, be_
 }
 
 #define MEMBERS                                                                                                        \
-    MJ_SHARED_MEMBERS, .frames_per_second = 50, .params = params, .ports = ports, .reset = reset, .observe = observe,  \
-        .step = step
+    MJ_SHARED_MEMBERS, .frames_per_second = 50, .params = params, .ports = ports, .reads = reads, .reset = reset,      \
+        .observe = observe, .step = step
 BE_ENV(reacher) = {.name = "Reacher", .ids = MJ_ID("Reacher-v5", 50, BE_THRESHOLD(-3.75)), .prepare = prepare, MEMBERS};
 BE_ENV(reacher_v4) = {.name = "ReacherV4",
                       .ids = MJ_ID("Reacher-v4", 50, BE_THRESHOLD(-3.75)),

@@ -12,6 +12,7 @@ enum {
     ANGLE_MIN,
     ANGLE_MAX,
     NOISE,
+    EXCLUDE,
     STATE_MIN, /* Hopper only */
     STATE_MAX
 };
@@ -26,7 +27,8 @@ enum {
     [Z_MAX] = MJ_BOUND("healthy_z_max", z_max, "the torso's height must be below, m"),                                 \
     [ANGLE_MIN] = MJ_BOUND("healthy_angle_min", angle_min, "the torso's angle must be above, rad"),                    \
     [ANGLE_MAX] = MJ_BOUND("healthy_angle_max", angle_max, "the torso's angle must be below, rad"),                    \
-    [NOISE] = MJ_SCALE(5e-3)
+    [NOISE] = MJ_SCALE(5e-3),                                                                                          \
+    [EXCLUDE] = MJ_EXCLUDE
 /* clang-format on */
 static const be_param walker_params[] = {SHARED(0.8, 2.0, -1.0, 1.0), {0}};
 static const be_param hopper_params[] = {
@@ -58,13 +60,13 @@ static const be_port ports_v4[] = {
 };
 
 static int prepare(be_setup *setup, be_error *error) {
-    return be_mujoco_spaces(setup, be_mujoco_state_size(setup->engine, 1), 3, 0, error);
+    return be_mujoco_spaces(setup, be_mujoco_state_size(setup->engine, setup->params[EXCLUDE] != 0), 3, 0, error);
 }
 
 static void write_observation(const be_batch *b, int64_t lane, double *row) {
     const be_mujoco_source *source = be_mujoco_of(b);
     const be_mujoco_lane *handles = be_mujoco_lane_of(b, lane);
-    const int64_t skip = source->flags[MJ_EXCLUDE_POSITIONS];
+    const int64_t skip = be_param_of(b, EXCLUDE, 0) != 0;
     row = be_append(row, handles->arrays[MJ_QPOS] + skip, source->num_qpos - skip);
     for (int64_t j = 0; j < source->num_qvel; j++) row[j] = be_clip_one(handles->arrays[MJ_QVEL][j], -10, 10);
 }
@@ -106,7 +108,7 @@ static int step(be_batch *b, int64_t lane, int64_t end, const be_rows *rows, be_
     const be_mujoco_source *source = be_mujoco_of(b);
     const double *qpos = be_mujoco_lane_of(b, lane)->arrays[MJ_QPOS], before = qpos[0];
     const int v4 = be_mujoco_is_v4(b);
-    const int status = be_mujoco_advance(b, lane, rows, v4 ? (int)UNSTABLE_V4 : (int)UNSTABLE, 0, error);
+    const int status = be_mujoco_advance(b, lane, rows, v4 ? (int)UNSTABLE_V4 : (int)UNSTABLE, error);
     if (status != BE_OK) return status;
     const double velocity = (qpos[0] - before) / be_mujoco_dt(b);
     const double forward = be_param_of(b, FORWARD, lane) * velocity;

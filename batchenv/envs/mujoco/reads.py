@@ -1,0 +1,96 @@
+"""Which numbers of a model a task reads, by names: rows of be_env_type.reads in csrc/include/batchenv.h."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from batchenv.arguments.messages import unknown_key
+from batchenv.arguments.numbers import integer
+
+Row = tuple[str, str | None, str | None]  # array, object, name
+
+OF_MODEL = "model."  # what names of mjModel's arrays begin with
+_OBJECTS = {  # mjModel's numbers of each kind
+    "body": "nbody", "joint": "njnt", "geom": "ngeom", "site": "nsite", "camera": "ncam", "tendon": "ntendon",
+    "actuator": "nu", "sensor": "nsensor",
+}  # fmt: skip
+_POSITIONS, _SPEEDS = (7, 4, 1, 1), (6, 3, 1, 1)  # numbers of a joint, by its type
+
+
+class Read(NamedTuple):
+    """One row: size numbers at each place of `first` (int64) in an array, of mjModel's if its name begins so."""
+
+    array: str
+    size: int
+    first: NDArray[np.int64]
+
+
+def resolve(mujoco: Any, model: Any, rows: Sequence[Row], keywords: Mapping[str, Any]) -> list[Read]:
+    """What the rows are in this model. keywords: values of those that rows name with @.
+
+    Raises:
+        ValueError: there is no such array or no such thing; or it has no row in this array.
+        TypeError: a keyword names neither by a name nor by a number.
+    """
+    data = mujoco.MjData(model)
+    return [_read(mujoco, model, data, row, keywords) for row in rows]
+
+
+def _read(mujoco: Any, model: Any, data: Any, row: Row, keywords: Mapping[str, Any]) -> Read:
+    array, kind, name = row
+    values = _values(model, data, array)
+    if kind is None or name is None:
+        return Read(array, values.size, np.zeros(1, np.int64))
+    if kind not in _OBJECTS:
+        raise ValueError(unknown_key(f"the task reads {array} of a {kind!r}", kind, list(_OBJECTS)))
+    numbers = _numbers(mujoco, model, kind, name, keywords)
+    first, sizes = _places(model, array.removeprefix(OF_MODEL), values, kind)
+    return Read(array, int(sizes[numbers[0]]), np.array(first[numbers], np.int64))
+
+
+def _values(model: Any, data: Any, array: str) -> NDArray[Any]:
+    owner = model if array.startswith(OF_MODEL) else data
+    name = array.removeprefix(OF_MODEL)
+    values = getattr(owner, name, None)
+    if not isinstance(values, np.ndarray) or values.dtype != np.float64:
+        known = [known for known in dir(owner) if isinstance(getattr(owner, known), np.ndarray)]
+        raise ValueError(unknown_key(f"the task reads {array!r}, which is no array of float64", name, known))
+    return values
+
+
+def _names(mujoco: Any, model: Any, kind: str) -> list[str]:
+    number = int(getattr(mujoco.mjtObj, f"mjOBJ_{kind.upper()}"))
+    return [mujoco.mj_id2name(model, number, i) or "" for i in range(getattr(model, _OBJECTS[kind]))]
+
+
+def _numbers(mujoco: Any, model: Any, kind: str, name: str, keywords: Mapping[str, Any]) -> list[int]:
+    keyword, wanted = ("xml_file", name) if not name.startswith("@") else (name[1:], keywords[name[1:]])
+    if not isinstance(wanted, str):
+        return [integer(keyword, wanted, 0, getattr(model, _OBJECTS[kind]) - 1)]
+    names = _names(mujoco, model, kind)
+    if wanted in names:
+        return [names.index(wanted)]
+    found = [i for i, known in enumerate(names) if known and re.fullmatch(wanted, known)]
+    if not found:
+        raise ValueError(unknown_key(f"{keyword}: the model has no {kind} {wanted!r}", wanted, [n for n in names if n]))
+    return found
+
+
+def _places(model: Any, array: str, values: NDArray[Any], kind: str) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Where the numbers of each thing of this kind begin in the array, and how many they are."""
+    count = getattr(model, _OBJECTS[kind])
+    if kind == "sensor" and array == "sensordata":
+        return model.sensor_adr, model.sensor_dim
+    if kind == "joint" and len(values) == model.nq and array.startswith("qpos"):
+        return model.jnt_qposadr, np.array(_POSITIONS)[model.jnt_type]
+    if kind == "joint" and len(values) == model.nv and array.startswith(("q", "dof_")):
+        return model.jnt_dofadr, np.array(_SPEEDS)[model.jnt_type]
+    if len(values) != count:
+        raise ValueError(f"the task reads {array} of a {kind}, but {array} has {len(values)} rows for {count} of these")
+    width = values.size // max(count, 1)
+    return np.arange(count) * width, np.full(count, width)
