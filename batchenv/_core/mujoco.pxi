@@ -494,8 +494,8 @@ cdef class MujocoSource(Engine):
 
     def counts(self, Py_ssize_t lane):
         """What was done for a lane so far: steps in groups; steps by mj_step, by the causes of MUJOCO_ALONE; and
-        evaluations in groups in which MuJoCo solved its constraints, by the causes of PHYSICS_LEFT, and in which MuJoCo's
-        functions looked for its contacts."""
+        evaluations in groups in which MuJoCo solved its constraints, by the causes of PHYSICS_LEFT, and in which
+        MuJoCo's functions looked for its contacts."""
         cdef be_mujoco_lane *chosen = &self.source.lanes[lane]
         return (chosen.together, [chosen.alone[i] for i in range(MJ_ALONE_CAUSES)],
                 [chosen.left[i] for i in range(BE_LEFT_CAUSES)], chosen.called)

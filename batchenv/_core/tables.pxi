@@ -167,7 +167,8 @@ def type_info(str name):
     return {"state": _field_table(env_type.state), "info": _port_table(env_type, _TOLD),
             "params": _param_table(env_type.params), "options": _param_table(env_type.options),
             "reads": _read_table(env_type.reads),
-            "family": _text_or_none(env_type.family), "grid": _text_or_none(env_type.grid), "draws": env_type.picture != NULL}
+            "family": _text_or_none(env_type.family), "grid": _text_or_none(env_type.grid),
+            "draws": env_type.picture != NULL}
 
 
 cdef bytes _param_text(str name, object value):
