@@ -224,6 +224,11 @@ def start(lanes: Lanes, mujoco: Any, functions: dict[str, int], fingerprint: int
     """
     why = _obstacles(lanes, mujoco, functions)
     if not why:
+        why = _unknown(lanes, mujoco)
+        if why:
+            what = "Lanes are stepped one by one, by mj_step, which may take several times as long: %s"
+            logger.warn(what, "; ".join(why))
+    if not why:
         key = (fingerprint, lanes.isa, tuple(lanes.fields), tuple(lanes.sizes))
         if key not in _checked:
             _checked[key] = check(lanes, mujoco, functions)
@@ -252,9 +257,11 @@ def _obstacles(lanes: Lanes, mujoco: Any, functions: dict[str, int]) -> list[str
         return [f"mujoco's library has no {', '.join(missing)}"]
     if len(lanes) < 2:
         return ["there is one lane"]
-    called = _called(functions)
-    if called:
-        return called
+    return _called(functions)
+
+
+def _unknown(lanes: Lanes, mujoco: Any) -> list[str]:
+    """What groups do not know of the model and of what is observed."""
     shown = [name for name, size in zip(lanes.fields, lanes.sizes, strict=True) if size]
     why = [f"observes {name}" for name in shown if name not in _places]
     foreign = tendons.foreign(mujoco, lanes.model)

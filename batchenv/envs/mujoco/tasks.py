@@ -10,6 +10,7 @@ from typing import Any
 
 import gymnasium
 import numpy as np
+from gymnasium import logger
 from numpy.typing import NDArray
 
 from batchenv._core import type_info
@@ -17,7 +18,7 @@ from batchenv.arguments.messages import unknown_key
 from batchenv.arguments.numbers import integer
 from batchenv.backend.translator import Translator
 from batchenv.envs.mujoco import fields as model_fields
-from batchenv.envs.mujoco import inputs, library, reads
+from batchenv.envs.mujoco import inputs, library, reads, shares
 
 # Fields of a lane's model, {name: value}: as they were when MuJoCo last computed others from them, and those set since.
 Changes = tuple[dict[str, NDArray[np.float64]], dict[str, NDArray[np.float64]]]
@@ -157,7 +158,10 @@ class Task(Translator):
 
     def release(self) -> None:
         """Drops the reference to the lanes, which the batch keeps until its workers have ended."""
-        self.__dict__.pop("lanes", None)
+        lanes = self.__dict__.pop("lanes", None)
+        told = shares.warning(library.load()[0], lanes) if lanes is not None else ""
+        if told:
+            logger.warn("%s", told)
 
     def field_shape(self, name: str) -> tuple[int, ...]:
         """The shape of a field of `fields`."""

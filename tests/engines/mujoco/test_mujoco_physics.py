@@ -2,6 +2,7 @@
 
 import contextlib
 import ctypes
+import warnings
 from pathlib import Path
 
 import gymnasium
@@ -294,6 +295,29 @@ def test_what_is_said_of_steps(body, told):
     for text in how(env):
         assert text.startswith(f"together with others ({_core.chosen_isa()}): 100% of 30 steps of MuJoCo")
         assert told in text and ("; MuJoCo's functions looked for contacts in " in text) == bool(told)
+
+
+@pytest.mark.parametrize("solver,steps,warns", [("CG", 120, True), ("CG", 20, False), ("Newton", 120, False)])
+def test_a_warning_where_mujoco_did_most_of_the_work(solver, steps, warns):
+    text = xml(BODY + BOX).replace("<option", f'<option solver="{solver}"')
+    env = batchenv.make_mujoco(text, 4, num_threads=1)
+    rows(env, steps)
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        env.close()
+    told = [str(warning.message) for warning in found if "MuJoCo did most of the work" in str(warning.message)]
+    assert bool(told) == warns
+    assert not told or "of the model's solver" in told[0]
+
+
+def test_a_warning_where_lanes_are_stepped_one_by_one():
+    motor = '<actuator><adhesion body="b" ctrlrange="0 1"/></actuator>'
+    text = xml('<body name="b" pos="0 0 .3"><freejoint/><geom size=".1"/></body>', motor=motor)
+    with pytest.warns(UserWarning, match="one by one.*the model has actuators"):
+        batchenv.make_mujoco(text, 4)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        batchenv.make_mujoco(text, 1)  # where groups gain nothing
 
 
 def test_what_is_said_of_steps_by_mj_step():
