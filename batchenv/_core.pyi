@@ -37,7 +37,7 @@ class _TypeInfo(TypedDict):
     state: list[_Row]
     info: list[_Row]
     params: list[_Row]
-    reads: list[tuple[str, str | None, str | None]]
+    reads: list[tuple[str, str | None, str | None]] | None
     options: list[_Row]
     family: str | None
     grid: str | None

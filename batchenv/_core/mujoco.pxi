@@ -111,6 +111,8 @@ cdef extern from "engines/mujoco/mujoco.h" nogil:
         int64_t warning_stride
         int64_t *unstable
         const be_mujoco_read *reads
+        double **arrays
+        int64_t arrays_per_lane
         int forces, fused_dot, fused_einsum
         int64_t state_size, input_at, num_input, num_trees
         int64_t *kept_bytes
@@ -298,6 +300,7 @@ cdef class MujocoSource(Engine):
             self.reads[i].array, self.reads[i].count, self.reads[i].size = array, len(firsts), width
             self.reads[i].first = <int64_t *>self.keep(firsts)
         source.reads = self.reads
+        source.arrays, source.arrays_per_lane = self.arrays, arrays
         memset(source.slots, 0, source.num_slots * sizeof(be_mujoco_slot))
         cdef double *row = <double *>self.keep(records)
         for i in range(lanes):

@@ -129,9 +129,11 @@ cdef object _text_or_none(const char *text):
     return None if text == NULL else text.decode()
 
 
-cdef list _read_table(const be_read *read):
+cdef object _read_table(const be_read *read):
+    if read == NULL:
+        return None
     rows = []
-    while read != NULL and read.array != NULL:
+    while read.array != NULL:
         rows.append((read.array.decode(), _text_or_none(read.object), _text_or_none(read.name)))
         read += 1
     return rows
@@ -161,8 +163,8 @@ cdef list _port_table(const be_env_type *env_type, tuple roles):
 
 def type_info(str name):
     """The tables of an env type: "state", "info" (and further rewards), "params", "options" (each a list of dicts),
-    "reads" (tuples of array, object and name, each a str or None), "family", "grid" (the keyword that gives its map, or
-    None), and "draws": whether it draws its lanes itself."""
+    "reads" (tuples of array, object and name, each a str or None; or None: it reads no simulator's model), "family",
+    "grid" (the keyword that gives its map, or None), and "draws": whether it draws its lanes itself."""
     cdef const be_env_type *env_type = _find_type(_find_isa(None), name)
     return {"state": _field_table(env_type.state), "info": _port_table(env_type, _TOLD),
             "params": _param_table(env_type.params), "options": _param_table(env_type.options),

@@ -21,8 +21,14 @@ _BUILT_IN = frozenset(kind["name"] for kind in env_types())
 
 def translator(type_name: str) -> Translator:
     """A new translator for a C type. The module that has it is imported here."""
-    family = family_of(type_info(type_name)["family"])
-    names = (type_name, type_name.removesuffix("V4")) if type_name in _BUILT_IN else ()
+    info = type_info(type_name)
+    built_in = type_name in _BUILT_IN
+    # What a user's type reads says that it is a task over a model, whatever its family is called.
+    steps_model = info["reads"] is not None
+    family = family_of(info["family"] if built_in or not steps_model else "MuJoCo")
+    if family.name == "MuJoCo" and not (built_in or steps_model):
+        family = family_of(None)
+    names = (type_name, type_name.removesuffix("V4")) if built_in else ()
     made = Translator()
     if family.translators:
         with importing:

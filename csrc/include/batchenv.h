@@ -419,6 +419,10 @@ struct be_env_type {
      * NULL, writes all (rows, columns, 3) bytes there: red, green and blue, from the top left on. NULL means that the
      * type cannot draw: users' render_modes are then empty. */
     void (*picture)(const be_batch *batch, int64_t lane, int *rows, int *columns, uint8_t *rgb);
+
+    /* For types over a simulator with controls (mujoco_task.h): writes a lane's controls for an action. It may be
+     * called more than once in a step, so it must change nothing else. NULL: the action is the controls. */
+    void (*control)(const be_batch *batch, int64_t lane, const float *action, double *controls);
 };
 
 #define BE_LANE_BLOCK 8 /* a multiple of every BE_VL */

@@ -3,6 +3,7 @@
 import importlib.metadata
 import importlib.util
 import re
+import shutil
 import types
 
 import numpy as np
@@ -55,6 +56,7 @@ ROBOT = """<mujoco><worldbody><body name="torso" pos="0 0 1"><freejoint/><geom s
 def readers_own(folder):
     """What pages suppose that a reader has: a model, actions for it, a script's arguments."""
     (folder / "robot.xml").write_text(ROBOT)
+    shutil.copytree(ROOT / "examples/own_task", folder, dirs_exist_ok=True)
     args = types.SimpleNamespace(env_id="Pendulum-v1", num_envs=4, gamma=0.99)
     return {"batchenv": batchenv, "np": np, "args": args, "actions": np.zeros((256, 1))}
 

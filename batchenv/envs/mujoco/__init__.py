@@ -6,6 +6,7 @@ add_family(
     Family(
         "MuJoCo",
         translators="batchenv.envs.mujoco.tasks",
+        default="OwnTask",
         extra="mujoco",
         packages=("mujoco",),
         gymnasium="gymnasium.envs.mujoco.",

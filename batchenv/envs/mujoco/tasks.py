@@ -149,7 +149,7 @@ class Task(Translator):
     def engine(self, num_envs: int, threads: int) -> library.Lanes:
         """The object that the C core gets for `num_envs` lanes of the model, stepped by `threads` threads."""
         keywords = {name: self._value(name) for name, _, _ in self.own}
-        rows = type_info(self.type_name)["reads"]
+        rows = type_info(self.type_name)["reads"] or []
         found = reads.resolve(library.load()[0], self._model, rows, keywords)
         self.lanes = library.Lanes(self._model, num_envs, threads, found, self._observed, self.unlimited)
         if self._at_start:
@@ -356,6 +356,24 @@ class PusherV4(Pusher):
     xml_file = "pusher.xml"
 
 
+class OwnTask(Task):
+    """A task of a user's own, in a C file that includes mujoco_task.h."""
+
+    def _read(self, xml):
+        if not xml:
+            raise TypeError(f"{self.type_name} needs a model: xml_file='robot.xml'")
+        return read_own(xml, "xml_file")
+
+
+def read_own(xml: Any, keyword: str) -> Any:
+    """The model of a file, or of XML text."""
+    if not isinstance(xml, (str, os.PathLike)):
+        raise TypeError(f"{keyword}={xml!r} must be the path of an XML file, or XML text, not {type(xml).__name__}")
+    if isinstance(xml, str) and xml.lstrip().startswith("<"):
+        return library.parse_model(xml)
+    return library.read_model(Path(xml).expanduser())
+
+
 class MuJoCo(Task):
     """A user's own model: see `batchenv.make_mujoco`."""
 
@@ -378,11 +396,7 @@ class MuJoCo(Task):
         return result
 
     def _read(self, xml):
-        if not isinstance(xml, (str, os.PathLike)):
-            raise TypeError(f"xml={xml!r} must be the path of an XML file, or XML text, not {type(xml).__name__}")
-        if isinstance(xml, str) and xml.lstrip().startswith("<"):
-            return library.parse_model(xml)
-        return library.read_model(Path(xml).expanduser())
+        return read_own(xml, "xml")
 
     def attribute(self, name, batch):
         if name != "observation_fields":

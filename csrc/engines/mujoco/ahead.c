@@ -24,6 +24,7 @@ enum { TOGETHER = 64 }; /* lanes that are divided into groups at a time */
 /* A group under way. */
 typedef struct task {
     const be_mujoco_source *source;
+    const be_batch *batch; /* NULL: actions are controls */
     be_mujoco_slot *slot;
     be_mujoco_lane *lanes[BE_PHYSICS_LANES];
     int count;
@@ -174,7 +175,11 @@ static void begin_lane(const task *t, int lane, const float *action) {
     double *state = handles->ahead, *before = before_of(t, lane);
     memcpy(state, handles->state, (size_t)source->row_size * sizeof *state);
     double *controls = state + together->state_at[MJ_STATE_CTRL];
-    for (int64_t j = 0; j < source->num_ctrl; j++) controls[j] = action[j];
+    if (t->batch) {
+        be_mujoco_control(t->batch, handles - source->lanes, action, controls);
+    } else {
+        for (int64_t j = 0; j < source->num_ctrl; j++) controls[j] = action[j];
+    }
     together->isa->write(group, BE_ARRAY_ctrl, lane, controls);
     together->isa->write(group, BE_ARRAY_qpos, lane, state + together->state_at[MJ_STATE_QPOS]);
     together->isa->write(group, BE_ARRAY_qvel, lane, state + together->state_at[MJ_STATE_QVEL]);
@@ -321,12 +326,13 @@ static void sort_by_rows(be_mujoco_lane **lanes, const float **actions, int coun
 
 static void step_ahead(be_batch *batch, const int64_t *lanes, const int64_t *places, int64_t count,
                        const be_rows *rows) {
-    const be_mujoco_source *source = be_mujoco_of(batch);
+    const be_mujoco_source *source = be_mujoco_source_of(batch);
     if (be_mujoco_has_callbacks(source)) {
         for (int64_t k = 0; k < count; k++) source->lanes[lanes[k]].why = MJ_ALONE_CALLBACK;
         return;
     }
     task t = task_of(source, (int64_t)be_param_of(batch, MJ_FRAME_SKIP, 0));
+    t.batch = batch;
     be_mujoco_lane *chosen[TOGETHER];
     const float *actions[TOGETHER], *all = rows->port[MJ_ACTION_PORT];
     for (int64_t next = 0; next < count;) {
@@ -390,14 +396,14 @@ void be_mujoco_compare(const be_mujoco_source *source, const float *actions, int
 }
 
 void be_mujoco_open_ahead(be_batch *batch) {
-    if (be_mujoco_of(batch)->together.isa == NULL) return;
+    if (be_mujoco_source_of(batch)->together.isa == NULL) return;
     batch->driver->ahead = step_ahead;
     batch->driver->together = TOGETHER;
-    batch->driver->group = be_mujoco_of(batch)->together.isa->lanes;
+    batch->driver->group = be_mujoco_source_of(batch)->together.isa->lanes;
 }
 
 int be_mujoco_take_ahead(be_batch *batch, int64_t lane) {
-    const be_mujoco_source *source = be_mujoco_of(batch);
+    const be_mujoco_source *source = be_mujoco_source_of(batch);
     be_mujoco_lane *handles = &source->lanes[lane];
     if (!handles->ready) return 0;
     handles->ready = 0;
@@ -405,4 +411,4 @@ int be_mujoco_take_ahead(be_batch *batch, int64_t lane) {
     return 1;
 }
 
-void be_mujoco_drop_ahead(be_batch *batch, int64_t lane) { be_mujoco_of(batch)->lanes[lane].ready = 0; }
+void be_mujoco_drop_ahead(be_batch *batch, int64_t lane) { be_mujoco_source_of(batch)->lanes[lane].ready = 0; }

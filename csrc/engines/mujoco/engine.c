@@ -27,11 +27,18 @@ const char *const be_mujoco_callback_names[] = {"mjcb_passive", "mjcb_control", 
 
 /* ---- steps and resets --------------------------------------------------------------------------------- */
 
+void be_mujoco_control(const be_batch *batch, int64_t lane, const float *action, double *controls) {
+    if (batch->type->control) {
+        batch->type->control(batch, lane, action, controls);
+        return;
+    }
+    for (int64_t j = 0; j < be_mujoco_of(batch)->num_ctrl; j++) controls[j] = action[j];
+}
+
 int be_mujoco_advance(be_batch *batch, int64_t lane, const be_rows *rows, int unstable_info, be_error *error) {
-    const be_mujoco_source *source = be_mujoco_of(batch);
+    const be_mujoco_source *source = be_mujoco_source_of(batch);
     const be_mujoco_lane *handles = be_mujoco_lane_of(batch, lane);
-    const float *action = MJ_ACTION(batch, rows, lane);
-    for (int64_t j = 0; j < source->num_ctrl; j++) handles->arrays[MJ_CTRL][j] = action[j];
+    be_mujoco_control(batch, lane, MJ_ACTION(batch, rows, lane), handles->arrays[MJ_CTRL]);
     int unstable = -1, status = BE_OK;
     if (!be_mujoco_take_ahead(batch, lane)) {
         const int64_t steps = (int64_t)be_param_of(batch, MJ_FRAME_SKIP, 0);
@@ -56,12 +63,12 @@ int be_mujoco_advance(be_batch *batch, int64_t lane, const be_rows *rows, int un
 int be_mujoco_begin(be_batch *batch, int64_t lane, be_error *error) {
     int unstable;
     be_mujoco_drop_ahead(batch, lane);
-    ((int64_t *)batch->state[FINGERPRINT])[lane] = be_mujoco_of(batch)->fingerprint;
+    ((int64_t *)batch->state[FINGERPRINT])[lane] = be_mujoco_source_of(batch)->fingerprint;
     return be_mujoco_run(batch, lane, be_mujoco_call_begin, 1, 0, &unstable, error);
 }
 
 int be_mujoco_start(be_batch *batch, int64_t lane, double scale, int normal, be_error *error) {
-    const be_mujoco_source *source = be_mujoco_of(batch);
+    const be_mujoco_source *source = be_mujoco_source_of(batch);
     const be_mujoco_lane *handles = be_mujoco_lane_of(batch, lane);
     be_rng *rng = &batch->rng[lane];
     for (int64_t j = 0; j < source->num_qpos; j++) {
@@ -133,7 +140,7 @@ void be_mujoco_close(be_batch *batch) {
 }
 
 size_t be_mujoco_saved_bytes(const be_batch *batch) {
-    const be_mujoco_source *source = be_mujoco_of(batch);
+    const be_mujoco_source *source = be_mujoco_source_of(batch);
     size_t count = 2 * (size_t)source->row_size;
     for (int64_t j = 0; j < source->num_arrays; j++) count += (size_t)source->sizes[j];
     return count * sizeof(double);
@@ -141,7 +148,7 @@ size_t be_mujoco_saved_bytes(const be_batch *batch) {
 
 /* Copies a lane's state into `bytes` or, with `back`, out of them. */
 static void copy_lane(const be_batch *batch, int64_t lane, unsigned char *bytes, int back) {
-    const be_mujoco_source *source = be_mujoco_of(batch);
+    const be_mujoco_source *source = be_mujoco_source_of(batch);
     const be_mujoco_lane *handles = be_mujoco_lane_of(batch, lane);
 #define COPY(values, count)                                                                                            \
     do {                                                                                                               \
@@ -162,7 +169,7 @@ void be_mujoco_save(const be_batch *batch, int64_t lane, void *bytes) { copy_lan
 void be_mujoco_load(be_batch *batch, int64_t lane, const void *bytes) {
     copy_lane(batch, lane, (unsigned char *)(uintptr_t)bytes, 1);
     be_mujoco_drop_ahead(batch, lane);
-    if (be_mujoco_of(batch)->num_trees == 0) return;
+    if (be_mujoco_source_of(batch)->num_trees == 0) return;
     be_error error; /* there will be none, because MuJoCo has been in this state before */
     int unstable;
     (void)be_mujoco_run(batch, lane, be_mujoco_call_restore, batch->elapsed[lane] > 0, 0, &unstable, &error);
@@ -171,7 +178,7 @@ void be_mujoco_load(be_batch *batch, int64_t lane, const void *bytes) {
 int be_mujoco_check_state(const be_batch *batch, const void *const *columns, int64_t count, be_error *error) {
     const int64_t *fingerprints = columns[FINGERPRINT];
     for (int64_t k = 0; k < count; k++) {
-        if (fingerprints[k] != be_mujoco_of(batch)->fingerprint) {
+        if (fingerprints[k] != be_mujoco_source_of(batch)->fingerprint) {
             return be_fail(
                 error, BE_ERROR_VALUE, -1,
                 "the snapshot is not of this model and MuJoCo version: its lane %lld has another fingerprint",

@@ -1,5 +1,5 @@
 /* What the files of this folder share, and tasks do not need. Each file calls only those above it: guard.c, slots.c,
- * ahead.c, engine.c. */
+ * ahead.c, engine.c, but for be_mujoco_control. */
 #ifndef BE_MUJOCO_INSIDE_H
 #define BE_MUJOCO_INSIDE_H
 
@@ -48,6 +48,11 @@ be_mujoco_call be_mujoco_call_begin, be_mujoco_call_step, be_mujoco_call_restore
  * set to the warning of instability that occurred, or to -1. */
 int be_mujoco_run(const be_batch *batch, int64_t lane, be_mujoco_call *call, int64_t times, int forces, int *unstable,
                   be_error *error);
+
+/* ---- engine.c ----------------------------------------------------------------------------------------- */
+
+/* Writes the controls of a lane for an action. */
+void be_mujoco_control(const be_batch *batch, int64_t lane, const float *action, double *controls);
 
 /* ---- ahead.c ------------------------------------------------------------------------------------------ */
 

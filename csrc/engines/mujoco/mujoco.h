@@ -2,7 +2,7 @@
  *
  * The caller makes models and data through MuJoCo's official bindings, which know the layout of its structs. This file
  * only has addresses of functions, of structs, and of the arrays in them, so it works with any version that has these
- * functions. It also declares what the eleven tasks and the generic one share; each of them has a file of its own.
+ * functions. What tasks see of it is in mujoco_task.h.
  */
 #ifndef BE_MUJOCO_H
 #define BE_MUJOCO_H
@@ -11,10 +11,7 @@
 
 #include "batchenv.h"
 #include "engines/physics/physics.h"
-
-/* The first of a lane's arrays. What the task reads and what is observed follow; be_mujoco_source.sizes says how many
- * doubles each has. */
-enum { MJ_QPOS, MJ_QVEL, MJ_CTRL, MJ_ARRAYS };
+#include "mujoco_task.h"
 
 /* Arrays that a step leaves as they are or reads, although they are not in MuJoCo's integration state: some where
  * bodies sleep, others with certain flags and sensors. batchenv/envs/mujoco/carried_arrays.py says which ones a model
@@ -126,18 +123,16 @@ typedef struct be_mujoco_together {
     const int64_t *array_of;     /* for each array: its number in BE_PHYSICS_ARRAYS, or -1 */
 } be_mujoco_together;
 
-/* A row of be_env_type.reads: where its numbers are. */
-typedef struct be_mujoco_read {
-    int64_t array;        /* the number of the lane's array */
-    int64_t count;        /* how many things have such a name; 1 for a whole array */
-    int64_t size;         /* how many numbers each has, or the first if they differ */
-    const int64_t *first; /* where each thing's numbers begin in the array */
-} be_mujoco_read;
-
 /* What be_batch_options.engine points at for these types; batchenv/_core/mujoco.pxi fills it. It must stay where it is
  * as long as the batch lives, and so must everything that it points to. Only models and their arrays may change between
  * calls. */
 typedef struct be_mujoco_source {
+    union {
+        struct {
+            BE_MUJOCO_VIEW
+        };
+        be_mujoco_view view;
+    };
     int64_t num_lanes;
 
     void (*mj_step)(const void *model, void *data);
@@ -164,19 +159,12 @@ typedef struct be_mujoco_source {
     int (*let_python_go)(void *owner, int held, int64_t lane);
     void *owner;
 
-    int64_t fingerprint;                            /* identifies the model: snapshots fit only this one */
-    int64_t num_qpos, num_qvel, num_ctrl, num_body; /* sizes */
-    double timestep;                                /* s */
-    const double *init_qpos, *init_qvel;            /* where episodes start, before noise is added */
-    const double *control_low, *control_high;       /* the action space's bounds */
-    unsigned state_signature;                       /* what decides the future: mjSTATE_INTEGRATION */
-    int64_t warning_stride;                         /* bytes from counter to counter */
-    int64_t unstable[MJ_UNSTABLE];                  /* numbers of be_mujoco_unstable_names */
-    const be_mujoco_read *reads;                    /* in the order of be_env_type.reads */
-    int forces;                                     /* 1: reads what only mj_rnePostConstraint computes */
-    int fused_dot;                                  /* 1 if NumPy's dot of a few numbers uses fused multiply-adds */
-    int fused_einsum;                               /* the same for einsum */
-    int64_t state_size;                             /* of the integration state, in doubles */
+    int64_t fingerprint;           /* identifies the model: snapshots fit only this one */
+    unsigned state_signature;      /* what decides the future: mjSTATE_INTEGRATION */
+    int64_t warning_stride;        /* bytes from counter to counter */
+    int64_t unstable[MJ_UNSTABLE]; /* numbers of be_mujoco_unstable_names */
+    int forces;                    /* 1: reads what only mj_rnePostConstraint computes */
+    int64_t state_size;            /* of the integration state, in doubles */
     /* Where that has what users may set at any time: forces, equalities, mocap bodies. */
     int64_t input_at, num_input;
     int64_t num_trees;           /* trees that may sleep; 0: none ever does */
@@ -192,7 +180,7 @@ typedef struct be_mujoco_source {
     be_mujoco_together together;
 } be_mujoco_source;
 
-static inline const be_mujoco_source *be_mujoco_of(const be_batch *batch) { return batch->engine; }
+static inline const be_mujoco_source *be_mujoco_source_of(const be_batch *batch) { return batch->engine; }
 
 static inline const be_mujoco_lane *be_mujoco_lane_of(const be_batch *batch, int64_t lane) {
     const be_mujoco_source *source = batch->engine;
@@ -211,153 +199,5 @@ void be_mujoco_compare(const be_mujoco_source *source, const float *actions, int
  * lane's present state, and what mj_forward computes from it. `scratch`: state_size doubles. */
 int be_mujoco_remake(const be_mujoco_source *source, int64_t lane, int stepped, be_mujoco_slot *slot, double *scratch,
                      be_error *error);
-
-/* ---- params that all types have, first in their tables ---------------------------------------------- */
-
-enum { MJ_FRAME_SKIP, MJ_ON_UNSTABLE, MJ_PARAMS };
-#define MJ_SHARED_PARAMS(frame_skip_default)                                                                           \
-    [MJ_FRAME_SKIP] =                                                                                                  \
-        {"frame_skip", BE_PARAM_INT, frame_skip_default, 1, 1e6, NULL, "MuJoCo's steps per step of the env", 1},       \
-    [MJ_ON_UNSTABLE] = {"on_unstable",                                                                                 \
-                        BE_PARAM_CHOICE,                                                                               \
-                        0,                                                                                             \
-                        0,                                                                                             \
-                        0,                                                                                             \
-                        be_mujoco_on_unstable,                                                                         \
-                        "what an unstable simulation does: go on from MuJoCo's own reset, truncate, raise LaneError",  \
-                        1}
-extern const char *const be_mujoco_on_unstable[];
-
-/* Means "no bound", because tables may hold finite numbers only. */
-#define MJ_ANY 1.7976931348623157e308
-
-/* ---- ports ------------------------------------------------------------------------------------------- */
-
-/* The first ports of all types; be_mujoco_spaces sets their spaces. Infos follow. */
-enum { MJ_ACTION_PORT, MJ_OBSERVATION_PORT, MJ_PORTS };
-#define MJ_SHARED_PORTS [MJ_ACTION_PORT] = {"", BE_ACTION}, [MJ_OBSERVATION_PORT] = {"", BE_OBSERVATION}
-
-/* ---- state and info ---------------------------------------------------------------------------------- */
-
-extern const be_field be_mujoco_state[];
-#define MJ_UNSTABLE_INFO                                                                                               \
-    {"unstable", BE_INFO, BE_VALUE(BE_BOOL), .when = BE_WHERE_NOT_0,                                                   \
-     .doc = "MuJoCo found the simulation unstable in this step"}
-
-/* Bits of be_env_type.variant, which tell apart types that share a file. Bits from MJ_OWN on have a meaning in their
- * file only. */
-enum { MJ_V4 = 1, MJ_OWN = 2 };
-
-static inline int be_mujoco_is_v4(const be_batch *batch) { return (batch->type->variant & MJ_V4) != 0; }
-
-/* How many simulated seconds a step of the env takes. */
-static inline double be_mujoco_dt(const be_batch *batch) {
-    return be_mujoco_of(batch)->timestep * be_param_of(batch, MJ_FRAME_SKIP, 0);
-}
-
-/* ---- what types are made of -------------------------------------------------------------------------- */
-
-/* Does the rest of prepare() when the size of an observation is known. The model must have at least these numbers of
- * positions and velocities. */
-int be_mujoco_spaces(be_setup *setup, int64_t observation_size, int64_t positions, int64_t velocities, be_error *error);
-
-/* Sets the lane's controls and takes MuJoCo's steps; where the task reads contact forces, also calls
- * mj_rnePostConstraint. If it does not return BE_OK, the caller must return that status at once. */
-int be_mujoco_advance(be_batch *batch, int64_t lane, const be_rows *rows, int unstable_info, be_error *error);
-
-/* Starts an episode with the qpos and qvel that the caller has written into the lane's arrays: mj_resetData, then
- * mj_forward. */
-int be_mujoco_begin(be_batch *batch, int64_t lane, be_error *error);
-
-/* The same for the most common start: init_qpos + uniform(-scale, scale), and init_qvel + the same or, with `normal`,
- * init_qvel + scale * standard_normal(). */
-int be_mujoco_start(be_batch *batch, int64_t lane, double scale, int normal, be_error *error);
-
-/* Zeroes the infos of a lane's row. */
-void be_mujoco_clear_info(const be_batch *batch, int64_t lane, const be_rows *rows);
-
-/* The members of be_env_type that all types share. */
-int be_mujoco_open(be_batch *batch, const void *engine, be_error *error);
-void be_mujoco_close(be_batch *batch);
-size_t be_mujoco_saved_bytes(const be_batch *batch);
-void be_mujoco_save(const be_batch *batch, int64_t lane, void *bytes);
-void be_mujoco_load(be_batch *batch, int64_t lane, const void *bytes);
-int be_mujoco_check_state(const be_batch *batch, const void *const *columns, int64_t count, be_error *error);
-#define MJ_ID(name, limit, threshold) ((const be_id[]){{name, limit, threshold}, {0}}) /* the one id of a type */
-#define MJ_SHARED_MEMBERS                                                                                              \
-    .abi = BE_ABI, .family = "MuJoCo", .state = be_mujoco_state, .flags = BE_LANE_BY_LANE, .open = be_mujoco_open,     \
-    .close = be_mujoco_close, .saved_bytes = be_mujoco_saved_bytes, .save = be_mujoco_save, .load = be_mujoco_load,    \
-    .check_state = be_mujoco_check_state
-
-/* reset and observe, of a task's own
- *     static int start(be_batch *batch, int64_t lane, const be_rows *rows, be_error *error);
- *     static void write_observation(const be_batch *batch, int64_t lane, double *row);
- * where start() writes the info, too. */
-#define MJ_RESET_AND_OBSERVE(start, write_observation)                                                                 \
-    static int observe(be_batch *batch, const int64_t *lanes, int64_t count, const be_rows *rows, be_error *error) {   \
-        (void)error;                                                                                                   \
-        for (int64_t k = 0; k < count; k++) write_observation(batch, lanes[k], MJ_OBSERVATION(batch, rows, lanes[k])); \
-        return BE_OK;                                                                                                  \
-    }                                                                                                                  \
-    MJ_RESET(reset, start)
-#define MJ_RESET(reset, start)                                                                                         \
-    static int reset(be_batch *batch, const int64_t *lanes, int64_t count, const be_rows *rows, be_error *error) {     \
-        for (int64_t k = 0; k < count; k++) {                                                                          \
-            int status = start(batch, lanes[k], rows, error);                                                          \
-            if (status != BE_OK) return status;                                                                        \
-        }                                                                                                              \
-        return observe(batch, lanes, count, rows, error);                                                              \
-    }
-
-/* What the task reads by row `index` of its table: the numbers of the first thing, in one lane. */
-static inline double *be_mujoco_read_of(const be_batch *batch, int64_t lane, int index) {
-    const be_mujoco_read *read = &be_mujoco_of(batch)->reads[index];
-    return be_mujoco_lane_of(batch, lane)->arrays[read->array] + read->first[0];
-}
-
-/* The keyword of tasks whose observations may leave out where the robot is. */
-#define MJ_EXCLUDE                                                                                                     \
-    {"exclude_current_positions_from_observation", BE_PARAM_BOOL, 1, 0, 1, NULL, "leave x (and y) out of observations"}
-#define MJ_INCLUDE(name) {"include_" name "_in_observation", BE_PARAM_BOOL, 1, 0, 1, NULL, "observe mjData's " name}
-
-/* Appends values to a row. Returns the end of the row. */
-static inline double *be_append(double *row, const double *values, int64_t count) {
-    memcpy(row, values, (size_t)count * sizeof *row);
-    return row + count;
-}
-
-/* Appends qpos and qvel without the first `hidden` positions. */
-static inline double *be_mujoco_append_state(const be_batch *batch, int64_t lane, int64_t hidden, double *row) {
-    const be_mujoco_source *source = be_mujoco_of(batch);
-    double *const *arrays = be_mujoco_lane_of(batch, lane)->arrays;
-    row = be_append(row, arrays[MJ_QPOS] + hidden, source->num_qpos - hidden);
-    return be_append(row, arrays[MJ_QVEL], source->num_qvel);
-}
-
-/* How many numbers these are. */
-static inline int64_t be_mujoco_state_size(const be_mujoco_source *source, int64_t hidden) {
-    return source->num_qpos + source->num_qvel - hidden;
-}
-
-/* Params that several types have: weights and the like, and reset_noise_scale. */
-#define MJ_WEIGHT(name, value, doc) {name, BE_PARAM_FLOAT, value, -1e300, 1e300, NULL, doc, 0}
-#define MJ_BOUND(name, value, doc) {name, BE_PARAM_FLOAT, value, -MJ_ANY, MJ_ANY, NULL, doc, 0}
-#define MJ_SCALE(value)                                                                                                \
-    {"reset_noise_scale", BE_PARAM_FLOAT, value, 0, 1e300, NULL, "size of the random part of an episode's start", 0}
-#define MJ_TERMINATE                                                                                                   \
-    {"terminate_when_unhealthy", BE_PARAM_BOOL, 1, 0, 1, NULL, "episodes end where the lane is not healthy", 1}
-
-/* Infos that are reported in every row, and infos of steps only. */
-#define MJ_INFO_ALWAYS(name_, doc_) {name_, BE_INFO, BE_VALUE(BE_F64), .doc = doc_}
-#define MJ_INFO_STEP(name_, doc_) {name_, BE_INFO, BE_VALUE(BE_F64), .when = BE_IN_STEPS, .doc = doc_}
-#define MJ_INFO_STEP_F32(name_, doc_) {name_, BE_INFO, BE_VALUE(BE_F32), .when = BE_IN_STEPS, .doc = doc_}
-
-/* The action of a step, and rows of doubles. */
-#define MJ_ACTION(batch, rows, lane)                                                                                   \
-    BE_ROW(const float, (rows)->port[MJ_ACTION_PORT], rows, lane, be_mujoco_of(batch)->num_ctrl)
-#define MJ_OBSERVATION(batch, rows, lane)                                                                              \
-    BE_ROW(double, (rows)->port[MJ_OBSERVATION_PORT], rows, lane, (batch)->space[MJ_OBSERVATION_PORT].shape[0])
-#define MJ_INFO(rows, index, lane) BE_ROW(double, (rows)->port[index], rows, lane, 1)[0]
-#define MJ_INFO_F32(rows, index, lane) BE_ROW(float, (rows)->port[index], rows, lane, 1)[0]
 
 #endif

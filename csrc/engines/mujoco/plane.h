@@ -2,8 +2,7 @@
 #ifndef BE_MUJOCO_PLANE_H
 #define BE_MUJOCO_PLANE_H
 
-#include "engines/mujoco/mujoco.h"
-#include "engines/mujoco/numpy_sums.h"
+#include "engines/mujoco/gymnasium.h"
 
 enum { X_POSITION = MJ_PORTS, Y_POSITION, DISTANCE, X_VELOCITY, Y_VELOCITY, PLANE_PORTS };
 /* clang-format off */

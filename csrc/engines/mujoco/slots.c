@@ -102,7 +102,7 @@ int be_mujoco_take_unstable(const be_mujoco_source *source, const be_mujoco_slot
 
 int be_mujoco_run(const be_batch *batch, int64_t lane, be_mujoco_call *call, int64_t times, int forces, int *unstable,
                   be_error *error) {
-    const be_mujoco_source *source = be_mujoco_of(batch);
+    const be_mujoco_source *source = be_mujoco_source_of(batch);
     int torn;
     be_mujoco_slot *const slot = be_mujoco_borrow(source, lane, &torn);
     const int held = be_mujoco_has_callbacks(source) ? source->hold_python() : -1;

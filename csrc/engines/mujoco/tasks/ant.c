@@ -75,7 +75,7 @@ enum { CHARGES_CONTACTS = MJ_OWN };
 
 /* Observes the forces on bodies from the first one on: -v5 leaves out the world's, which are 0. */
 static int prepare_any(be_setup *setup, int observes, int64_t first, be_error *error) {
-    const be_mujoco_source *source = setup->engine;
+    const be_mujoco_view *source = setup->engine;
     const int64_t size = be_mujoco_state_size(source, setup->params[EXCLUDE] != 0 ? 2 : 0);
     return be_mujoco_spaces(setup, size + observes * 6 * (source->num_body - first), 3, 0, error);
 }
@@ -102,15 +102,15 @@ static void write_observation(const be_batch *b, int64_t lane, double *row) {
 static int start(be_batch *b, int64_t lane, const be_rows *rows, be_error *error) {
     int status = be_mujoco_start(b, lane, be_param_of(b, NOISE, lane), 1, error);
     be_mujoco_clear_info(b, lane, rows);
-    if (!be_mujoco_is_v4(b)) write_position(b, lane, rows, be_mujoco_lane_of(b, lane)->arrays[MJ_QPOS]);
+    if (!be_mujoco_is_v4(b)) write_position(b, lane, rows, be_mujoco_arrays(b, lane)[MJ_QPOS]);
     return status;
 }
 MJ_RESET_AND_OBSERVE(start, write_observation)
 
 static int is_healthy(const be_batch *b, int64_t lane) {
-    const be_mujoco_source *source = be_mujoco_of(b);
-    const be_mujoco_lane *handles = be_mujoco_lane_of(b, lane);
-    const double *qpos = handles->arrays[MJ_QPOS], *qvel = handles->arrays[MJ_QVEL];
+    const be_mujoco_view *source = be_mujoco_of(b);
+    double *const *arrays = be_mujoco_arrays(b, lane);
+    const double *qpos = arrays[MJ_QPOS], *qvel = arrays[MJ_QVEL];
     for (int64_t j = 0; j < source->num_qpos; j++) {
         if (!isfinite(qpos[j])) return 0;
     }
@@ -122,7 +122,7 @@ static int is_healthy(const be_batch *b, int64_t lane) {
 
 /* np.sum(np.square(np.clip(cfrc_ext, ...))), in NumPy's order. */
 static double squared_forces(const be_batch *b, int64_t lane) {
-    const be_mujoco_source *source = be_mujoco_of(b);
+    const be_mujoco_view *source = be_mujoco_of(b);
     const double *forces = be_mujoco_read_of(b, lane, FORCES);
     const int64_t size = 6 * source->num_body;
     enum { ROOM = 600 };
@@ -137,8 +137,8 @@ static double squared_forces(const be_batch *b, int64_t lane) {
 
 static int step(be_batch *b, int64_t lane, int64_t end, const be_rows *rows, be_error *error) {
     (void)end;
-    const be_mujoco_source *source = be_mujoco_of(b);
-    const be_mujoco_lane *handles = be_mujoco_lane_of(b, lane);
+    const be_mujoco_view *source = be_mujoco_of(b);
+    double *const *arrays = be_mujoco_arrays(b, lane);
     const double *position = be_mujoco_read_of(b, lane, MAIN_BODY);
     const double before[] = {position[0], position[1]};
     const int v4 = be_mujoco_is_v4(b), forces = !v4 || charges_contacts(b);
@@ -154,7 +154,7 @@ static int step(be_batch *b, int64_t lane, int64_t end, const be_rows *rows, be_
     write_observation(b, lane, MJ_OBSERVATION(b, rows, lane));
     rows->reward[lane - rows->first] = forward + survive - (forces ? (double)control + contact : (double)control);
     rows->terminated[lane - rows->first] = (uint8_t)(!healthy && terminate);
-    write_position(b, lane, rows, v4 ? position : handles->arrays[MJ_QPOS]);
+    write_position(b, lane, rows, v4 ? position : arrays[MJ_QPOS]);
     MJ_INFO(rows, X_VELOCITY, lane) = velocity[0];
     MJ_INFO(rows, Y_VELOCITY, lane) = velocity[1];
     MJ_INFO(rows, REWARD_FORWARD, lane) = forward;

@@ -21,15 +21,15 @@ static int prepare(be_setup *setup, be_error *error) {
 }
 
 static void write_observation(const be_batch *b, int64_t lane, double *row) {
-    const be_mujoco_source *source = be_mujoco_of(b);
+    const be_mujoco_source *source = be_mujoco_source_of(b);
     for (int64_t j = MJ_ARRAYS; j < source->num_arrays; j++) {
-        row = be_append(row, be_mujoco_lane_of(b, lane)->arrays[j], source->sizes[j]);
+        row = be_append(row, be_mujoco_arrays(b, lane)[j], source->sizes[j]);
     }
 }
 
 static int start(be_batch *b, int64_t lane, const be_rows *rows, be_error *error) {
-    const be_mujoco_source *source = be_mujoco_of(b);
-    double *const *arrays = be_mujoco_lane_of(b, lane)->arrays;
+    const be_mujoco_source *source = be_mujoco_source_of(b);
+    double *const *arrays = be_mujoco_arrays(b, lane);
     const double qpos_noise = be_param_of(b, POSITION_NOISE, lane), qvel_noise = be_param_of(b, VELOCITY_NOISE, lane);
     be_mujoco_clear_info(b, lane, rows);
     memcpy(arrays[MJ_QPOS], source->init_qpos, (size_t)source->num_qpos * sizeof(double));

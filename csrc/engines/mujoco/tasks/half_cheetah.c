@@ -1,6 +1,5 @@
 /* HalfCheetah-v5 and -v4. */
-#include "engines/mujoco/mujoco.h"
-#include "engines/mujoco/numpy_sums.h"
+#include "engines/mujoco/gymnasium.h"
 
 enum { FORWARD = MJ_PARAMS, CONTROL, NOISE, EXCLUDE };
 static const be_param params[] = {
@@ -44,15 +43,15 @@ static void write_observation(const be_batch *b, int64_t lane, double *row) {
 static int start(be_batch *b, int64_t lane, const be_rows *rows, be_error *error) {
     int status = be_mujoco_start(b, lane, be_param_of(b, NOISE, lane), 1, error);
     be_mujoco_clear_info(b, lane, rows);
-    if (!be_mujoco_is_v4(b)) MJ_INFO(rows, X_POSITION, lane) = be_mujoco_lane_of(b, lane)->arrays[MJ_QPOS][0];
+    if (!be_mujoco_is_v4(b)) MJ_INFO(rows, X_POSITION, lane) = be_mujoco_arrays(b, lane)[MJ_QPOS][0];
     return status;
 }
 MJ_RESET_AND_OBSERVE(start, write_observation)
 
 static int step(be_batch *b, int64_t lane, int64_t end, const be_rows *rows, be_error *error) {
     (void)end;
-    const be_mujoco_source *source = be_mujoco_of(b);
-    const double *qpos = be_mujoco_lane_of(b, lane)->arrays[MJ_QPOS], before = qpos[0];
+    const be_mujoco_view *source = be_mujoco_of(b);
+    const double *qpos = be_mujoco_arrays(b, lane)[MJ_QPOS], before = qpos[0];
     const int status = be_mujoco_advance(b, lane, rows, UNSTABLE, error);
     if (status != BE_OK) return status;
     const double velocity = (qpos[0] - before) / be_mujoco_dt(b);

@@ -140,7 +140,7 @@ enum { STANDUP = MJ_OWN };
 /* -v4 observes the world's body, all zeros, and the root joint's six degrees of freedom, which no actuator moves.
  * `shown` says which parts are observed. */
 static int prepare_any(be_setup *setup, const double *shown, int64_t world, int64_t root, be_error *error) {
-    const be_mujoco_source *source = setup->engine;
+    const be_mujoco_view *source = setup->engine;
     const int64_t bodies = source->num_body - world;
     const int64_t sizes[PARTS] = {10 * bodies, 6 * bodies, source->num_qvel - root, 6 * bodies};
     int64_t size = be_mujoco_state_size(source, setup->params[EXCLUDE] != 0 ? 2 : 0);
@@ -148,7 +148,7 @@ static int prepare_any(be_setup *setup, const double *shown, int64_t world, int6
     return be_mujoco_spaces(setup, size, 7, 6, error);
 }
 static int prepare_v5(be_setup *setup, int include, be_error *error) {
-    const be_mujoco_source *source = setup->engine;
+    const be_mujoco_view *source = setup->engine;
     if (source->reads[LENGTHS].size != TENDONS) {
         return be_fail(error, BE_ERROR_VALUE, -1, "xml_file: the model has %lld tendons, but infos have room for %d",
                        (long long)source->reads[LENGTHS].size, TENDONS);
@@ -163,7 +163,7 @@ static int prepare_v4(be_setup *setup, be_error *error) {
 }
 
 static void write_observation(const be_batch *b, int64_t lane, double *row) {
-    const be_mujoco_source *source = be_mujoco_of(b);
+    const be_mujoco_view *source = be_mujoco_of(b);
     const int v4 = be_mujoco_is_v4(b), include = b->type->variant & STANDUP ? (int)STANDUP_INCLUDE : (int)INCLUDE;
     const int64_t world = !v4, root = v4 ? 0 : 6, bodies = source->num_body - world;
     const int64_t sizes[PARTS] = {10 * bodies, 6 * bodies, source->num_qvel - root, 6 * bodies};
@@ -185,7 +185,7 @@ static void write_tendons(const be_batch *b, int64_t lane, const be_rows *rows, 
 
 /* x and y of the centre of mass: np.einsum("b,bj->j", body_mass, xipos) / body_mass.sum(). */
 static void mass_center(const be_batch *b, int64_t lane, double center[2]) {
-    const be_mujoco_source *source = be_mujoco_of(b);
+    const be_mujoco_view *source = be_mujoco_of(b);
     const double *mass = be_mujoco_read_of(b, lane, MASS), *place = be_mujoco_read_of(b, lane, XIPOS);
     const double total = be_sum(mass, source->num_body);
     for (int j = 0; j < 2; j++) {
@@ -202,7 +202,7 @@ static int start(be_batch *b, int64_t lane, const be_rows *rows, be_error *error
     int status = be_mujoco_start(b, lane, be_param_of(b, NOISE, lane), 0, error);
     be_mujoco_clear_info(b, lane, rows);
     if (be_mujoco_is_v4(b)) return status;
-    write_position(b, lane, rows, be_mujoco_lane_of(b, lane)->arrays[MJ_QPOS]);
+    write_position(b, lane, rows, be_mujoco_arrays(b, lane)[MJ_QPOS]);
     write_tendons(b, lane, rows, TENDON_LENGTH, TENDON_VELOCITY);
     return status;
 }
@@ -210,8 +210,8 @@ MJ_RESET_AND_OBSERVE(start, write_observation)
 
 static int step(be_batch *b, int64_t lane, int64_t end, const be_rows *rows, be_error *error) {
     (void)end;
-    const be_mujoco_source *source = be_mujoco_of(b);
-    double *const *arrays = be_mujoco_lane_of(b, lane)->arrays;
+    const be_mujoco_view *source = be_mujoco_of(b);
+    double *const *arrays = be_mujoco_arrays(b, lane);
     const double *qpos = arrays[MJ_QPOS];
     const int v4 = be_mujoco_is_v4(b);
     double before[2], after[2];
@@ -251,7 +251,7 @@ static int step(be_batch *b, int64_t lane, int64_t end, const be_rows *rows, be_
 /* ---- HumanoidStandup ------------------------------------------------------------------------------- */
 
 static void write_standup_info(const be_batch *b, int64_t lane, const be_rows *rows) {
-    const double *qpos = be_mujoco_lane_of(b, lane)->arrays[MJ_QPOS];
+    const double *qpos = be_mujoco_arrays(b, lane)[MJ_QPOS];
     if (be_mujoco_is_v4(b)) return;
     MJ_INFO(rows, STANDUP_X, lane) = qpos[0];
     MJ_INFO(rows, STANDUP_Y, lane) = qpos[1];
@@ -270,8 +270,8 @@ MJ_RESET(reset_standup, start_standup)
 
 static int step_standup(be_batch *b, int64_t lane, int64_t end, const be_rows *rows, be_error *error) {
     (void)end;
-    const be_mujoco_source *source = be_mujoco_of(b);
-    double *const *arrays = be_mujoco_lane_of(b, lane)->arrays;
+    const be_mujoco_view *source = be_mujoco_of(b);
+    double *const *arrays = be_mujoco_arrays(b, lane);
     const int status = be_mujoco_advance(b, lane, rows, STANDUP_UNSTABLE, error);
     if (status != BE_OK) return status;
     const double up = arrays[MJ_QPOS][2] / source->timestep;

@@ -1,6 +1,5 @@
 /* InvertedDoublePendulum-v5 and -v4. */
-#include "engines/mujoco/mujoco.h"
-#include "engines/mujoco/numpy_sums.h"
+#include "engines/mujoco/gymnasium.h"
 
 enum { NOISE = MJ_PARAMS, HEALTHY };
 static const be_param params[] = {
@@ -26,7 +25,7 @@ static const be_port ports_v4[] = {MJ_SHARED_PORTS, [UNSTABLE] = MJ_UNSTABLE_INF
 
 /* -v5 observes the constraint force on the cart, -v4 on all joints. */
 static int prepare_any(be_setup *setup, int v4, be_error *error) {
-    const be_mujoco_source *source = setup->engine;
+    const be_mujoco_view *source = setup->engine;
     if (source->reads[TIP].size == 0) {
         return be_fail(error, BE_ERROR_VALUE, -1, "xml_file: the model must have a site, at the tip");
     }
@@ -37,8 +36,8 @@ static int prepare(be_setup *setup, be_error *error) { return prepare_any(setup,
 static int prepare_v4(be_setup *setup, be_error *error) { return prepare_any(setup, 1, error); }
 
 static void write_observation(const be_batch *b, int64_t lane, double *row) {
-    const be_mujoco_source *source = be_mujoco_of(b);
-    double *const *arrays = be_mujoco_lane_of(b, lane)->arrays;
+    const be_mujoco_view *source = be_mujoco_of(b);
+    double *const *arrays = be_mujoco_arrays(b, lane);
     const int64_t angles = source->num_qpos - 1;
     *row++ = arrays[MJ_QPOS][0];
     for (int64_t j = 1; j <= angles; j++) *row++ = be_math.sin(arrays[MJ_QPOS][j]);
@@ -60,7 +59,7 @@ static double square(double x) { return be_math.pow(x, 2); }
 
 static int step(be_batch *b, int64_t lane, int64_t end, const be_rows *rows, be_error *error) {
     (void)end;
-    double *const *arrays = be_mujoco_lane_of(b, lane)->arrays;
+    double *const *arrays = be_mujoco_arrays(b, lane);
     const int status = be_mujoco_advance(b, lane, rows, UNSTABLE, error);
     if (status != BE_OK) return status;
     write_observation(b, lane, MJ_OBSERVATION(b, rows, lane));

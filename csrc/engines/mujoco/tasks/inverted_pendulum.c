@@ -1,5 +1,5 @@
 /* InvertedPendulum-v5 and -v4. */
-#include "engines/mujoco/mujoco.h"
+#include "engines/mujoco/gymnasium.h"
 
 enum { NOISE = MJ_PARAMS };
 static const be_param params[] = {MJ_SHARED_PARAMS(2), [NOISE] = MJ_SCALE(0.01), {0}};

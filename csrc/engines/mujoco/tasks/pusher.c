@@ -1,6 +1,5 @@
 /* Pusher-v5 and -v4. */
-#include "engines/mujoco/mujoco.h"
-#include "engines/mujoco/numpy_sums.h"
+#include "engines/mujoco/gymnasium.h"
 
 enum { NEAR = MJ_PARAMS, DISTANCE, CONTROL };
 static const be_param params[] = {
@@ -43,7 +42,7 @@ static int prepare(be_setup *setup, be_error *error) {
 }
 
 static void write_observation(const be_batch *b, int64_t lane, double *row) {
-    double *const *arrays = be_mujoco_lane_of(b, lane)->arrays;
+    double *const *arrays = be_mujoco_arrays(b, lane);
     row = be_append(row, arrays[MJ_QPOS], JOINTS);
     row = be_append(row, arrays[MJ_QVEL], JOINTS);
     row = be_append(row, be_mujoco_read_of(b, lane, TIPS_ARM), 3);
@@ -52,8 +51,8 @@ static void write_observation(const be_batch *b, int64_t lane, double *row) {
 }
 
 static int start(be_batch *b, int64_t lane, const be_rows *rows, be_error *error) {
-    const be_mujoco_source *source = be_mujoco_of(b);
-    double *const *arrays = be_mujoco_lane_of(b, lane)->arrays, *qpos = arrays[MJ_QPOS], *qvel = arrays[MJ_QVEL];
+    const be_mujoco_view *source = be_mujoco_of(b);
+    double *const *arrays = be_mujoco_arrays(b, lane), *qpos = arrays[MJ_QPOS], *qvel = arrays[MJ_QVEL];
     const int64_t nq = source->num_qpos, nv = source->num_qvel;
     be_rng *rng = &b->rng[lane];
     be_mujoco_clear_info(b, lane, rows);
@@ -81,7 +80,7 @@ static double distance_to(const be_batch *b, int64_t lane, int index) {
 static int step(be_batch *b, int64_t lane, int64_t end, const be_rows *rows, be_error *error) {
     (void)end;
     const int v4 = be_mujoco_is_v4(b);
-    const be_mujoco_source *source = be_mujoco_of(b);
+    const be_mujoco_view *source = be_mujoco_of(b);
     double near = 0, far = 0;
     if (v4) near = distance_to(b, lane, TIPS_ARM), far = distance_to(b, lane, GOAL); /* where the step starts */
     const int status = be_mujoco_advance(b, lane, rows, UNSTABLE, error);

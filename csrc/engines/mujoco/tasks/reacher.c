@@ -1,6 +1,5 @@
 /* Reacher-v5 and -v4. */
-#include "engines/mujoco/mujoco.h"
-#include "engines/mujoco/numpy_sums.h"
+#include "engines/mujoco/gymnasium.h"
 
 enum { DISTANCE = MJ_PARAMS, CONTROL };
 static const be_param params[] = {
@@ -24,7 +23,7 @@ static const be_port ports[] = {
 };
 
 static int prepare_any(be_setup *setup, int64_t vector, be_error *error) {
-    const be_mujoco_source *source = setup->engine;
+    const be_mujoco_view *source = setup->engine;
     return be_mujoco_spaces(setup, 4 + source->num_qpos - 2 + 2 + vector, 4, 4, error);
 }
 static int prepare(be_setup *setup, be_error *error) { return prepare_any(setup, 2, error); }
@@ -37,8 +36,8 @@ static void find_vector(const be_batch *b, int64_t lane, double vector[3]) {
 }
 
 static void write_observation(const be_batch *b, int64_t lane, double *row) {
-    const be_mujoco_source *source = be_mujoco_of(b);
-    double *const *arrays = be_mujoco_lane_of(b, lane)->arrays;
+    const be_mujoco_view *source = be_mujoco_of(b);
+    double *const *arrays = be_mujoco_arrays(b, lane);
     const int64_t before = 4 + source->num_qpos - 2 + 2;
     double vector[3];
     find_vector(b, lane, vector);
@@ -50,8 +49,8 @@ static void write_observation(const be_batch *b, int64_t lane, double *row) {
 }
 
 static int start(be_batch *b, int64_t lane, const be_rows *rows, be_error *error) {
-    const be_mujoco_source *source = be_mujoco_of(b);
-    double *const *arrays = be_mujoco_lane_of(b, lane)->arrays, *qpos = arrays[MJ_QPOS], *qvel = arrays[MJ_QVEL];
+    const be_mujoco_view *source = be_mujoco_of(b);
+    double *const *arrays = be_mujoco_arrays(b, lane), *qpos = arrays[MJ_QPOS], *qvel = arrays[MJ_QVEL];
     const int64_t nq = source->num_qpos, nv = source->num_qvel;
     be_rng *rng = &b->rng[lane];
     be_mujoco_clear_info(b, lane, rows);
@@ -70,7 +69,7 @@ MJ_RESET_AND_OBSERVE(start, write_observation)
 static int step(be_batch *b, int64_t lane, int64_t end, const be_rows *rows, be_error *error) {
     (void)end;
     const int v4 = be_mujoco_is_v4(b);
-    const be_mujoco_source *source = be_mujoco_of(b);
+    const be_mujoco_view *source = be_mujoco_of(b);
     double vector[3];
     if (v4) find_vector(b, lane, vector); /* -v4 rewards where the step starts, -v5 where it ends */
     const int status = be_mujoco_advance(b, lane, rows, UNSTABLE, error);

@@ -39,15 +39,15 @@ static void write_observation(const be_batch *b, int64_t lane, double *row) {
 static int start(be_batch *b, int64_t lane, const be_rows *rows, be_error *error) {
     int status = be_mujoco_start(b, lane, be_param_of(b, NOISE, lane), 0, error);
     be_mujoco_clear_info(b, lane, rows);
-    if (!be_mujoco_is_v4(b)) write_position(b, lane, rows, be_mujoco_lane_of(b, lane)->arrays[MJ_QPOS]);
+    if (!be_mujoco_is_v4(b)) write_position(b, lane, rows, be_mujoco_arrays(b, lane)[MJ_QPOS]);
     return status;
 }
 MJ_RESET_AND_OBSERVE(start, write_observation)
 
 static int step(be_batch *b, int64_t lane, int64_t end, const be_rows *rows, be_error *error) {
     (void)end;
-    const be_mujoco_source *source = be_mujoco_of(b);
-    const double *qpos = be_mujoco_lane_of(b, lane)->arrays[MJ_QPOS], before[] = {qpos[0], qpos[1]};
+    const be_mujoco_view *source = be_mujoco_of(b);
+    const double *qpos = be_mujoco_arrays(b, lane)[MJ_QPOS], before[] = {qpos[0], qpos[1]};
     const int status = be_mujoco_advance(b, lane, rows, UNSTABLE, error);
     if (status != BE_OK) return status;
     const double dt = be_mujoco_dt(b), velocity[] = {(qpos[0] - before[0]) / dt, (qpos[1] - before[1]) / dt};

@@ -1,6 +1,5 @@
 /* Hopper and Walker2d, -v5 and -v4: one leg or two in a plane, which must not fall. */
-#include "engines/mujoco/mujoco.h"
-#include "engines/mujoco/numpy_sums.h"
+#include "engines/mujoco/gymnasium.h"
 
 enum {
     FORWARD = MJ_PARAMS,
@@ -64,16 +63,16 @@ static int prepare(be_setup *setup, be_error *error) {
 }
 
 static void write_observation(const be_batch *b, int64_t lane, double *row) {
-    const be_mujoco_source *source = be_mujoco_of(b);
-    const be_mujoco_lane *handles = be_mujoco_lane_of(b, lane);
+    const be_mujoco_view *source = be_mujoco_of(b);
+    double *const *arrays = be_mujoco_arrays(b, lane);
     const int64_t skip = be_param_of(b, EXCLUDE, 0) != 0;
-    row = be_append(row, handles->arrays[MJ_QPOS] + skip, source->num_qpos - skip);
-    for (int64_t j = 0; j < source->num_qvel; j++) row[j] = be_clip_one(handles->arrays[MJ_QVEL][j], -10, 10);
+    row = be_append(row, arrays[MJ_QPOS] + skip, source->num_qpos - skip);
+    for (int64_t j = 0; j < source->num_qvel; j++) row[j] = be_clip_one(arrays[MJ_QVEL][j], -10, 10);
 }
 
 static int start(be_batch *b, int64_t lane, const be_rows *rows, be_error *error) {
     int status = be_mujoco_start(b, lane, be_param_of(b, NOISE, lane), 0, error);
-    const double *qpos = be_mujoco_lane_of(b, lane)->arrays[MJ_QPOS];
+    const double *qpos = be_mujoco_arrays(b, lane)[MJ_QPOS];
     be_mujoco_clear_info(b, lane, rows);
     if (be_mujoco_is_v4(b)) return status;
     MJ_INFO(rows, X_POSITION, lane) = qpos[0];
@@ -87,9 +86,9 @@ static int between(double low, double value, double high) { return low < value &
 enum { HOPPER = MJ_OWN };
 
 static int is_healthy(const be_batch *b, int64_t lane) {
-    const be_mujoco_source *source = be_mujoco_of(b);
-    const be_mujoco_lane *handles = be_mujoco_lane_of(b, lane);
-    const double *qpos = handles->arrays[MJ_QPOS], *qvel = handles->arrays[MJ_QVEL];
+    const be_mujoco_view *source = be_mujoco_of(b);
+    double *const *arrays = be_mujoco_arrays(b, lane);
+    const double *qpos = arrays[MJ_QPOS], *qvel = arrays[MJ_QVEL];
     if (!between(be_param_of(b, Z_MIN, lane), qpos[1], be_param_of(b, Z_MAX, lane))) return 0;
     if (!between(be_param_of(b, ANGLE_MIN, lane), qpos[2], be_param_of(b, ANGLE_MAX, lane))) return 0;
     if (!(b->type->variant & HOPPER)) return 1;
@@ -105,8 +104,8 @@ static int is_healthy(const be_batch *b, int64_t lane) {
 
 static int step(be_batch *b, int64_t lane, int64_t end, const be_rows *rows, be_error *error) {
     (void)end;
-    const be_mujoco_source *source = be_mujoco_of(b);
-    const double *qpos = be_mujoco_lane_of(b, lane)->arrays[MJ_QPOS], before = qpos[0];
+    const be_mujoco_view *source = be_mujoco_of(b);
+    const double *qpos = be_mujoco_arrays(b, lane)[MJ_QPOS], before = qpos[0];
     const int v4 = be_mujoco_is_v4(b);
     const int status = be_mujoco_advance(b, lane, rows, v4 ? (int)UNSTABLE_V4 : (int)UNSTABLE, error);
     if (status != BE_OK) return status;

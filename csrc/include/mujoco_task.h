@@ -1,0 +1,202 @@
+/* What a task over a MuJoCo model is made of. A task is an env type (batchenv.h) whose engine steps the model: its
+ * tables say what it reads of the model, by names, and its functions compute rewards, ends and observations of one lane
+ * from that. docs/envs/your-own-env.md has a whole task; csrc/engines/mujoco/tasks has Gymnasium's. */
+#ifndef BE_MUJOCO_TASK_H
+#define BE_MUJOCO_TASK_H
+
+#include <string.h>
+
+#include "batchenv.h"
+
+#pragma GCC visibility push(default)
+
+/* The first of a lane's arrays. What the task reads follows. */
+enum { MJ_QPOS, MJ_QVEL, MJ_CTRL, MJ_ARRAYS };
+
+/* A row of be_env_type.reads: where its numbers are. */
+typedef struct be_mujoco_read {
+    int64_t array;        /* the number of the lane's array */
+    int64_t count;        /* how many things have such a name; 1 for a whole array */
+    int64_t size;         /* how many numbers each has, or the first if they differ */
+    const int64_t *first; /* where each thing's numbers begin in the array */
+} be_mujoco_read;
+
+/* What a task sees of MuJoCo: sizes and numbers of the model that all lanes began with, and the lanes' arrays. */
+#define BE_MUJOCO_VIEW                                                                                                 \
+    int64_t num_qpos, num_qvel, num_ctrl, num_body;                                                                    \
+    double timestep;                          /* s */                                                                  \
+    const double *init_qpos, *init_qvel;      /* where the model has them: its qpos0, and zeros */                     \
+    const double *control_low, *control_high; /* the actuators' bounds */                                              \
+    const be_mujoco_read *reads;              /* in the order of be_env_type.reads */                                  \
+    double *const *arrays;                    /* of all lanes: see be_mujoco_arrays */                                 \
+    int64_t arrays_per_lane;                                                                                           \
+    int fused_dot;    /* 1 if NumPy's dot of a few numbers uses fused multiply-adds */                                 \
+    int fused_einsum; /* the same for einsum */
+typedef struct be_mujoco_view {
+    BE_MUJOCO_VIEW
+} be_mujoco_view;
+
+static inline const be_mujoco_view *be_mujoco_of(const be_batch *batch) { return batch->engine; }
+
+/* A lane's arrays, as its last step or reset left them: MJ_QPOS, MJ_QVEL, MJ_CTRL, and those that the task reads. A
+ * task may write the former two before be_mujoco_begin(), and no others. */
+static inline double *const *be_mujoco_arrays(const be_batch *batch, int64_t lane) {
+    const be_mujoco_view *view = be_mujoco_of(batch);
+    return view->arrays + lane * view->arrays_per_lane;
+}
+
+/* ---- params that all types have, first in their tables ---------------------------------------------- */
+
+enum { MJ_FRAME_SKIP, MJ_ON_UNSTABLE, MJ_PARAMS };
+#define MJ_SHARED_PARAMS(frame_skip_default)                                                                           \
+    [MJ_FRAME_SKIP] =                                                                                                  \
+        {"frame_skip", BE_PARAM_INT, frame_skip_default, 1, 1e6, NULL, "MuJoCo's steps per step of the env", 1},       \
+    [MJ_ON_UNSTABLE] = {"on_unstable",                                                                                 \
+                        BE_PARAM_CHOICE,                                                                               \
+                        0,                                                                                             \
+                        0,                                                                                             \
+                        0,                                                                                             \
+                        be_mujoco_on_unstable,                                                                         \
+                        "what an unstable simulation does: go on from MuJoCo's own reset, truncate, raise LaneError",  \
+                        1}
+extern const char *const be_mujoco_on_unstable[];
+
+/* Means "no bound", because tables may hold finite numbers only. */
+#define MJ_ANY 1.7976931348623157e308
+
+/* ---- ports ------------------------------------------------------------------------------------------- */
+
+/* The first ports of all types; be_mujoco_spaces sets their spaces. Infos follow. */
+enum { MJ_ACTION_PORT, MJ_OBSERVATION_PORT, MJ_PORTS };
+#define MJ_SHARED_PORTS [MJ_ACTION_PORT] = {"", BE_ACTION}, [MJ_OBSERVATION_PORT] = {"", BE_OBSERVATION}
+
+/* ---- state and info ---------------------------------------------------------------------------------- */
+
+/* A task with a state of its own has a table that begins with this row, and MJ_MEMBERS instead of MJ_SHARED_MEMBERS. */
+enum { MJ_FINGERPRINT, MJ_FIELDS };
+#define MJ_SHARED_STATE                                                                                                \
+    [MJ_FINGERPRINT] = {"model_fingerprint", BE_I64, 1,                                                                \
+                        "identifies the model: lanes of another model cannot be restored"}
+extern const be_field be_mujoco_state[];
+#define MJ_UNSTABLE_INFO                                                                                               \
+    {"unstable", BE_INFO, BE_VALUE(BE_BOOL), .when = BE_WHERE_NOT_0,                                                   \
+     .doc = "MuJoCo found the simulation unstable in this step"}
+
+/* How many simulated seconds a step of the env takes. */
+static inline double be_mujoco_dt(const be_batch *batch) {
+    return be_mujoco_of(batch)->timestep * be_param_of(batch, MJ_FRAME_SKIP, 0);
+}
+
+/* ---- what types are made of -------------------------------------------------------------------------- */
+
+/* Does the rest of prepare() when the size of an observation is known. The model must have at least these numbers of
+ * positions and velocities. */
+int be_mujoco_spaces(be_setup *setup, int64_t observation_size, int64_t positions, int64_t velocities, be_error *error);
+
+/* Sets the lane's controls and takes MuJoCo's steps; where the task reads contact forces, also calls
+ * mj_rnePostConstraint. If it does not return BE_OK, the caller must return that status at once. */
+int be_mujoco_advance(be_batch *batch, int64_t lane, const be_rows *rows, int unstable_info, be_error *error);
+
+/* Starts an episode with the qpos and qvel that the caller has written into the lane's arrays: mj_resetData, then
+ * mj_forward. */
+int be_mujoco_begin(be_batch *batch, int64_t lane, be_error *error);
+
+/* The same for the most common start: init_qpos + uniform(-scale, scale), and init_qvel + the same or, with `normal`,
+ * init_qvel + scale * standard_normal(). */
+int be_mujoco_start(be_batch *batch, int64_t lane, double scale, int normal, be_error *error);
+
+/* Zeroes the infos of a lane's row. */
+void be_mujoco_clear_info(const be_batch *batch, int64_t lane, const be_rows *rows);
+
+/* The members of be_env_type that all types share. */
+int be_mujoco_open(be_batch *batch, const void *engine, be_error *error);
+void be_mujoco_close(be_batch *batch);
+size_t be_mujoco_saved_bytes(const be_batch *batch);
+void be_mujoco_save(const be_batch *batch, int64_t lane, void *bytes);
+void be_mujoco_load(be_batch *batch, int64_t lane, const void *bytes);
+int be_mujoco_check_state(const be_batch *batch, const void *const *columns, int64_t count, be_error *error);
+#define MJ_ID(name, limit, threshold) ((const be_id[]){{name, limit, threshold}, {0}}) /* the one id of a type */
+#define MJ_MEMBERS                                                                                                     \
+    .abi = BE_ABI, .family = "MuJoCo", .flags = BE_LANE_BY_LANE, .open = be_mujoco_open, .close = be_mujoco_close,     \
+    .saved_bytes = be_mujoco_saved_bytes, .save = be_mujoco_save, .load = be_mujoco_load,                              \
+    .check_state = be_mujoco_check_state
+#define MJ_SHARED_MEMBERS MJ_MEMBERS, .state = be_mujoco_state
+
+/* reset and observe, of a task's own
+ *     static int start(be_batch *batch, int64_t lane, const be_rows *rows, be_error *error);
+ *     static void write_observation(const be_batch *batch, int64_t lane, double *row);
+ * where start() writes the info, too. */
+#define MJ_RESET_AND_OBSERVE(start, write_observation)                                                                 \
+    static int observe(be_batch *batch, const int64_t *lanes, int64_t count, const be_rows *rows, be_error *error) {   \
+        (void)error;                                                                                                   \
+        for (int64_t k = 0; k < count; k++) write_observation(batch, lanes[k], MJ_OBSERVATION(batch, rows, lanes[k])); \
+        return BE_OK;                                                                                                  \
+    }                                                                                                                  \
+    MJ_RESET(reset, start)
+#define MJ_RESET(reset, start)                                                                                         \
+    static int reset(be_batch *batch, const int64_t *lanes, int64_t count, const be_rows *rows, be_error *error) {     \
+        for (int64_t k = 0; k < count; k++) {                                                                          \
+            int status = start(batch, lanes[k], rows, error);                                                          \
+            if (status != BE_OK) return status;                                                                        \
+        }                                                                                                              \
+        return observe(batch, lanes, count, rows, error);                                                              \
+    }
+
+/* What the task reads by row `index` of its table: the numbers of the first thing, in one lane, or of thing k. */
+static inline double *be_mujoco_read_of(const be_batch *batch, int64_t lane, int index) {
+    const be_mujoco_read *read = &be_mujoco_of(batch)->reads[index];
+    return be_mujoco_arrays(batch, lane)[read->array] + read->first[0];
+}
+static inline double *be_mujoco_read_at(const be_batch *batch, int64_t lane, int index, int64_t k) {
+    const be_mujoco_read *read = &be_mujoco_of(batch)->reads[index];
+    return be_mujoco_arrays(batch, lane)[read->array] + read->first[k];
+}
+
+/* How many things have the name of this row: one or more. */
+static inline int64_t be_mujoco_count_of(const be_batch *batch, int index) {
+    return be_mujoco_of(batch)->reads[index].count;
+}
+
+/* Appends values to a row. Returns the end of the row. */
+static inline double *be_append(double *row, const double *values, int64_t count) {
+    memcpy(row, values, (size_t)count * sizeof *row);
+    return row + count;
+}
+
+/* Appends qpos and qvel without the first `hidden` positions. */
+static inline double *be_mujoco_append_state(const be_batch *batch, int64_t lane, int64_t hidden, double *row) {
+    const be_mujoco_view *source = be_mujoco_of(batch);
+    double *const *arrays = be_mujoco_arrays(batch, lane);
+    row = be_append(row, arrays[MJ_QPOS] + hidden, source->num_qpos - hidden);
+    return be_append(row, arrays[MJ_QVEL], source->num_qvel);
+}
+
+/* How many numbers these are. */
+static inline int64_t be_mujoco_state_size(const be_mujoco_view *source, int64_t hidden) {
+    return source->num_qpos + source->num_qvel - hidden;
+}
+
+/* Params that several types have: weights and the like, and reset_noise_scale. */
+#define MJ_WEIGHT(name, value, doc) {name, BE_PARAM_FLOAT, value, -1e300, 1e300, NULL, doc, 0}
+#define MJ_BOUND(name, value, doc) {name, BE_PARAM_FLOAT, value, -MJ_ANY, MJ_ANY, NULL, doc, 0}
+#define MJ_SCALE(value)                                                                                                \
+    {"reset_noise_scale", BE_PARAM_FLOAT, value, 0, 1e300, NULL, "size of the random part of an episode's start", 0}
+#define MJ_TERMINATE                                                                                                   \
+    {"terminate_when_unhealthy", BE_PARAM_BOOL, 1, 0, 1, NULL, "episodes end where the lane is not healthy", 1}
+
+/* Infos that are reported in every row, and infos of steps only. */
+#define MJ_INFO_ALWAYS(name_, doc_) {name_, BE_INFO, BE_VALUE(BE_F64), .doc = doc_}
+#define MJ_INFO_STEP(name_, doc_) {name_, BE_INFO, BE_VALUE(BE_F64), .when = BE_IN_STEPS, .doc = doc_}
+#define MJ_INFO_STEP_F32(name_, doc_) {name_, BE_INFO, BE_VALUE(BE_F32), .when = BE_IN_STEPS, .doc = doc_}
+
+/* The action of a step, and rows of doubles. */
+#define MJ_ACTION(batch, rows, lane)                                                                                   \
+    BE_ROW(const float, (rows)->port[MJ_ACTION_PORT], rows, lane, be_mujoco_of(batch)->num_ctrl)
+#define MJ_OBSERVATION(batch, rows, lane)                                                                              \
+    BE_ROW(double, (rows)->port[MJ_OBSERVATION_PORT], rows, lane, (batch)->space[MJ_OBSERVATION_PORT].shape[0])
+#define MJ_INFO(rows, index, lane) BE_ROW(double, (rows)->port[index], rows, lane, 1)[0]
+#define MJ_INFO_F32(rows, index, lane) BE_ROW(float, (rows)->port[index], rows, lane, 1)[0]
+
+#pragma GCC visibility pop
+
+#endif
