@@ -7,9 +7,8 @@
 const char *const be_mujoco_on_unstable[] = {"ignore", "reset", "raise", NULL};
 enum { IGNORE, RESET, RAISE };
 
-enum { FINGERPRINT };
 const be_field be_mujoco_state[] = {
-    [FINGERPRINT] = {"model_fingerprint", BE_I64, 1, "identifies the model: lanes of another model cannot be restored"},
+    MJ_SHARED_STATE,
     {0},
 };
 
@@ -63,7 +62,7 @@ int be_mujoco_advance(be_batch *batch, int64_t lane, const be_rows *rows, int un
 int be_mujoco_begin(be_batch *batch, int64_t lane, be_error *error) {
     int unstable;
     be_mujoco_drop_ahead(batch, lane);
-    ((int64_t *)batch->state[FINGERPRINT])[lane] = be_mujoco_source_of(batch)->fingerprint;
+    ((int64_t *)batch->state[MJ_FINGERPRINT])[lane] = be_mujoco_source_of(batch)->fingerprint;
     return be_mujoco_run(batch, lane, be_mujoco_call_begin, 1, 0, &unstable, error);
 }
 
@@ -121,12 +120,28 @@ int be_mujoco_spaces(be_setup *setup, int64_t observation_size, int64_t position
     return BE_OK;
 }
 
+/* What is missing of the tables that a task's file has to begin with, or NULL. */
+static const char *missing_of(const be_env_type *type) {
+    const be_field *field = type->state;
+    if (!field[MJ_FINGERPRINT].name || strcmp(field[MJ_FINGERPRINT].name, be_mujoco_state[MJ_FINGERPRINT].name) != 0)
+        return ".state does not begin with MJ_SHARED_STATE";
+    if (!type->params || !type->params[0].name || strcmp(type->params[MJ_FRAME_SKIP].name, "frame_skip") != 0 ||
+        !type->params[1].name || strcmp(type->params[MJ_ON_UNSTABLE].name, "on_unstable") != 0)
+        return ".params does not begin with MJ_SHARED_PARAMS(...)";
+    if (type->ports[MJ_ACTION_PORT].role != BE_ACTION || !type->ports[MJ_OBSERVATION_PORT].name ||
+        type->ports[MJ_OBSERVATION_PORT].role != BE_OBSERVATION)
+        return ".ports does not begin with MJ_SHARED_PORTS";
+    return NULL;
+}
+
 int be_mujoco_open(be_batch *batch, const void *engine, be_error *error) {
     const be_mujoco_source *source = engine;
     if (source == NULL || source->num_lanes != batch->num_lanes) {
         return be_fail(error, BE_ERROR_VALUE, -1, "%s needs MuJoCo's handles: make it with batchenv.make()",
                        batch->type->name);
     }
+    const char *missing = missing_of(batch->type);
+    if (missing) return be_fail(error, BE_ERROR_VALUE, -1, "type %s: %s", batch->type->name, missing);
     batch->engine = (void *)(uintptr_t)engine;
     be_mujoco_open_guard(source);
     be_mujoco_open_ahead(batch);
@@ -176,7 +191,7 @@ void be_mujoco_load(be_batch *batch, int64_t lane, const void *bytes) {
 }
 
 int be_mujoco_check_state(const be_batch *batch, const void *const *columns, int64_t count, be_error *error) {
-    const int64_t *fingerprints = columns[FINGERPRINT];
+    const int64_t *fingerprints = columns[MJ_FINGERPRINT];
     for (int64_t k = 0; k < count; k++) {
         if (fingerprints[k] != be_mujoco_source_of(batch)->fingerprint) {
             return be_fail(

@@ -120,3 +120,26 @@ def test_a_model_is_needed(stand):
         batchenv.make(stand, 2, xml_file=5)
     with pytest.raises(OSError, match="no_robot"):
         batchenv.make(stand, 2, xml_file="no_robot.xml")
+
+
+@pytest.mark.parametrize(
+    "row,other,words",
+    [
+        (
+            "MJ_SHARED_STATE",
+            '[MJ_FINGERPRINT] = {"mine", BE_F32, 1, ""}',
+            r"type Stand: \.state does not begin",
+        ),
+        ("MJ_SHARED_PARAMS(5)", "", r"\.params does not begin with MJ_SHARED_PARAMS"),
+        ("MJ_SHARED_PORTS", '{"", BE_OBSERVATION}, {"", BE_ACTION}', r"\.ports does not begin with MJ_SHARED_PORTS"),
+    ],
+)
+def test_tables_that_begin_in_another_way(row, other, words, tmp_path):
+    """The engine would write its own numbers into them."""
+    text = (EXAMPLES / "stand.c").read_text().replace("Stand-v0", f"Other{len(words)}-v0")
+    if not other:
+        text = text.replace("HEIGHT = MJ_PARAMS", "HEIGHT")
+    file = tmp_path / "other.c"
+    file.write_text(text.replace(f"    {row},", f"    {other}," if other else ""))
+    with pytest.raises(ValueError, match=words):
+        batchenv.make(batchenv.compile(file).ids[0], 2, xml_file=str(ROBOT))
