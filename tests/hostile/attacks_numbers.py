@@ -290,7 +290,7 @@ SLEEPING = """<mujoco><option><flag sleep="enable"/></option><worldbody><geom ty
 <actuator><motor joint="j"/></actuator></mujoco>"""
 
 
-@attack(needs=("mujoco",))
+@attack(needs=("mujoco",), stderr="stepped one by one")
 def snapshots_of_models_that_sleep():
     env = begun(batchenv.make_mujoco(SLEEPING, 3, num_threads=1))
     for _ in range(300):
