@@ -10,6 +10,34 @@ typedef struct be_object {
     int body;
 } be_object;
 
+/* mj_local2Global, of an orientation: that of a frame of a body, which turns by `own` from it, or has the orientation
+ * that `same` says. */
+BE_INLINE void be_frame_quat(be_vd *to, const be_physics_group *g, const int wide, int body, int same,
+                             const be_vd *own) {
+    const be_vd *frame = g->xquat + 4 * body;
+    if (same == BE_SAME_BODY || same == BE_SAME_BODYROT) {
+        be_copy(to, frame, 4);
+        return;
+    }
+    be_vd inertia[4];
+    for (int k = 0; k < 4; k++) inertia[k] = BE_K(body_iquat, 4 * body + k);
+    be_mul_quat(to, frame, same == BE_SAME_NONE ? own : inertia, *g->m->version);
+}
+
+/* A site's orientation by its own quaternion, as mj_Jdotv has it, and by `sameframe`, which counts from MuJoCo 4 on. */
+BE_INLINE void be_own_site_quat(be_vd *to, const be_physics_group *g, const int wide, int site) {
+    be_vd own[4];
+    for (int k = 0; k < 4; k++) own[k] = BE_K(site_quat, 4 * site + k);
+    be_frame_quat(to, g, wide, g->m->site_bodyid[site], BE_SAME_NONE, own);
+}
+BE_INLINE void be_site_quat(be_vd *to, const be_physics_group *g, const int wide, int site) {
+    if (*g->m->version >= 4000) {
+        be_copy(to, g->site_xquat + 4 * site, 4);
+    } else {
+        be_own_site_quat(to, g, wide, site);
+    }
+}
+
 /* type: BE_OBJECT_..., or another one, such as a joint's: that has no place. */
 static inline be_object be_object_of(const be_physics_group *g, int type, int id) {
     switch (type) {

@@ -47,7 +47,7 @@ BE_INLINE void couple(be_physics_group *g, const int wide, equality *e) {
 typedef struct anchor {
     int body;
     be_vd point[3], offset[3]; /* in the world, and from the tree's centre of mass */
-    be_vd quat[4];
+    be_vd quat[4], own[4];     /* as rows have it, and as mj_Jdotv and forces do: see be_own_site_quat */
 } anchor;
 
 /* mj_equalityAnchors. The orientation, which only welds need, has the weld's `relpose`, or is the site's. */
@@ -57,16 +57,18 @@ BE_INLINE void anchor_of(anchor *a, const be_physics_group *g, const int wide, c
     a->body = m->eq_bodies[2 * e->i + side];
     be_copy(a->quat, g->xquat + 4 * a->body, 4);
     if (m->eq_sites[e->i]) {
-        const be_vd local[4] = {BE_K(site_quat, 4 * site), BE_K(site_quat, 4 * site + 1), BE_K(site_quat, 4 * site + 2),
-                                BE_K(site_quat, 4 * site + 3)};
         be_copy(a->point, g->site_xpos + 3 * site, 3);
-        if (e->kind == BE_EQUAL_WELD) be_mul_quat(a->quat, a->quat, local, version);
+        if (e->kind == BE_EQUAL_WELD) {
+            be_site_quat(a->quat, g, wide, site);
+            be_own_site_quat(a->own, g, wide, site);
+        }
     } else {
         const int at = 3 * (e->kind == BE_EQUAL_WELD ? 1 - side : side);
         const be_vd local[3] = {DATA(at), DATA(at + 1), DATA(at + 2)}, turn[4] = {DATA(6), DATA(7), DATA(8), DATA(9)};
         be_mul_mat_vec3(a->point, g->xmat + 9 * a->body, local);
         be_add_to(a->point, g->xpos + 3 * a->body, 3);
         if (e->kind == BE_EQUAL_WELD && side == 0) be_mul_quat(a->quat, a->quat, turn, version);
+        be_copy(a->own, a->quat, 4);
     }
     be_sub3(a->offset, a->point, g->subtree_com + 3 * m->body_rootid[a->body]);
 }
@@ -123,17 +125,17 @@ BE_INLINE void change_hold(be_physics_group *g, const int wide, equality *e, con
     be_sub3(spin, spin1, spin2);
     be_sub3(faster, first + 3, second + 3);
     if (g->m->eq_sites[e->i]) {
-        quat_change(changes1, one->quat, spin1);
+        quat_change(changes1, one->own, spin1);
     } else {
         const be_vd turn[4] = {DATA(6), DATA(7), DATA(8), DATA(9)};
         quat_change(changes1, g->xquat + 4 * one->body, spin1);
         be_mul_quat(changes1, changes1, turn, version);
     }
-    quat_change(changes2, two->quat, spin2);
-    be_neg_quat(minus, two->quat);
+    quat_change(changes2, two->own, spin2);
+    be_neg_quat(minus, two->own);
     be_neg_quat(minus_changes, changes2);
-    turn_between(terms[0], minus_changes, spin, one->quat, version);
-    turn_between(terms[1], minus, faster, one->quat, version);
+    turn_between(terms[0], minus_changes, spin, one->own, version);
+    turn_between(terms[1], minus, faster, one->own, version);
     turn_between(terms[2], minus, spin, changes1, version);
     for (int k = 0; k < 3; k++) e->change[3 + k] = 0.5 * (terms[0][k] + terms[1][k] + terms[2][k]) * DATA(10);
 }
@@ -153,8 +155,8 @@ BE_INLINE void hold(be_physics_group *g, const int wide, equality *e) {
         be_neg_quat(minus, two.quat);
         be_mul_quat(between, minus, one.quat, version);
         for (int k = 0; k < 3; k++) e->error[3 + k] = between[1 + k] * DATA(10);
-        be_copy(g->weld_quats + 8 * e->i, one.quat, 4);
-        be_copy(g->weld_quats + 8 * e->i + 4, two.quat, 4);
+        be_copy(g->weld_quats + 8 * e->i, one.own, 4);
+        be_copy(g->weld_quats + 8 * e->i + 4, two.own, 4);
     }
     be_zero(e->J, e->rows * nv);
     for (int i = be_last_dof(m, one.body), j = be_last_dof(m, two.body); i >= 0 || j >= 0;) {

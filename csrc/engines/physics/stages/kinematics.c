@@ -1,5 +1,5 @@
 /* mj_kinematics: where bodies, joints, geoms and sites are. */
-#include "engines/physics/group.h"
+#include "engines/physics/objects.h"
 
 /* n numbers of the model. */
 #define GET(to, name, index, n)                                                                                        \
@@ -23,18 +23,6 @@ BE_INLINE void place(const be_physics_group *g, int body, int same, const be_vd 
     } else {
         be_copy(xmat, (same == BE_SAME_BODYROT ? g->xmat : g->ximat) + 9 * body, 9);
     }
-}
-
-/* The orientation of a site, as `place` finds it. */
-BE_INLINE void orient_site(be_physics_group *g, const int wide, int i) {
-    const be_physics_model *m = g->m;
-    const int body = m->site_bodyid[i], same = m->site_sameframe[i];
-    const int own = same == BE_SAME_NONE, inertia = same == BE_SAME_INERTIA || same == BE_SAME_INERTIAROT;
-    be_vd quat[4], *to = g->site_xquat + 4 * i;
-    be_copy(to, g->xquat + 4 * body, 4);
-    if (!own && !inertia) return;
-    for (int k = 0; k < 4; k++) quat[k] = own ? BE_K(site_quat, 4 * i + k) : BE_K(body_iquat, 4 * body + k);
-    be_mul_quat(to, to, quat, *m->version);
 }
 
 /* Moves a body's frame as its joint j says. */
@@ -123,7 +111,9 @@ BE_INLINE void kinematics(be_physics_group *g, const int wide) {
         GET(position, site_pos, 3 * i, 3);
         GET(quat, site_quat, 4 * i, 4);
         place(g, m->site_bodyid[i], m->site_sameframe[i], position, quat, g->site_xpos + 3 * i, g->site_xmat + 9 * i);
-        orient_site(g, wide, i);
+        if (*m->version >= 4000) {
+            be_frame_quat(g->site_xquat + 4 * i, g, wide, m->site_bodyid[i], m->site_sameframe[i], quat);
+        }
     }
 }
 BE_PHYSICS_STAGE(kinematics)

@@ -3,17 +3,19 @@
 
 /* get_xquat */
 BE_INLINE void quat_of(be_vd *to, const be_physics_group *g, const int wide, int type, int id) {
-    be_vd local[4];
+    const be_physics_model *m = g->m;
     if (type == BE_OBJECT_XBODY) {
         be_copy(to, g->xquat + 4 * id, 4);
         return;
     }
-    for (int k = 0; k < 4; k++) {
-        local[k] = type == BE_OBJECT_BODY   ? BE_K(body_iquat, 4 * id + k)
-                   : type == BE_OBJECT_GEOM ? BE_K(geom_quat, 4 * id + k)
-                                            : BE_K(site_quat, 4 * id + k);
+    if (type == BE_OBJECT_SITE) {
+        be_site_quat(to, g, wide, id);
+        return;
     }
-    be_mul_quat(to, g->xquat + 4 * be_object_of(g, type, id).body, local, *g->m->version);
+    const int geom = type == BE_OBJECT_GEOM, body = geom ? m->geom_bodyid[id] : id;
+    be_vd own[4];
+    for (int k = 0; k < 4; k++) own[k] = geom ? BE_K(geom_quat, 4 * id + k) : BE_K(body_iquat, 4 * id + k);
+    be_frame_quat(to, g, wide, body, geom && *m->version >= 4000 ? m->geom_sameframe[id] : BE_SAME_NONE, own);
 }
 
 /* The orientation of sensor i's object, seen from the sensor's reference frame if it has one. */

@@ -103,11 +103,13 @@ BE_INLINE void add_between(be_physics_group *g, int i, be_vd *moment, const plac
 
 /* A site's quaternion. Before 3.17, mj_transmission multiplies in the wrong order. */
 BE_INLINE void turn_of(be_vd *to, const be_physics_group *g, const int wide, int site) {
-    const be_vd *body = g->xquat + 4 * g->m->site_bodyid[site];
-    const int version = *g->m->version;
+    if (*g->m->version >= 3017) {
+        be_site_quat(to, g, wide, site);
+        return;
+    }
     be_vd quat[4];
     for (int k = 0; k < 4; k++) quat[k] = BE_K(site_quat, 4 * site + k);
-    be_mul_quat(to, version >= 3017 ? body : quat, version >= 3017 ? quat : body, version);
+    be_mul_quat(to, quat, g->xquat + 4 * g->m->site_bodyid[site], *g->m->version);
 }
 
 /* At a site, seen from another one. */
