@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from batchenv.envs.mujoco import library
+from batchenv.envs.mujoco.reads import is_array
 
 # Names of mjModel's fields, or of its options', that MuJoCo reads afresh in every step.
 OPTIONS = ("gravity", "wind", "magnetic", "density", "viscosity", "impratio")
@@ -31,8 +32,6 @@ _NEEDED = ("body_mass", "body_inertia", "geom_size", "impratio")  # 0 only where
 _NOT_ZERO = ("body_quat", "body_iquat", "jnt_axis")  # as rows
 _RANGES = ("jnt_range", "actuator_forcerange")
 _LEAST_LENGTH = 1e-14  # about that of quaternions and axes that MuJoCo's compiler takes
-# Beginnings of names of mjData's arrays that lie elsewhere, and may be longer or shorter, after each step.
-_MOVING = ("contact", "efc_", "efm_", "iacc", "iefc_", "ifrc_")
 _OF_SIMPLE_BODIES = (
     ". A body whose body_simple in the model is not 0 was compiled with its centre of mass and its axes of inertia in "
     "its own frame, and MuJoCo leaves out what other places would need: keep the body_ipos and body_iquat of such "
@@ -166,14 +165,9 @@ def observable(model: Any, names: Any) -> list[str]:
     mujoco, _ = library.load()
     data = mujoco.MjData(model)
 
-    def fits(name: str) -> bool:
-        value = getattr(data, name, None)
-        fixed = not name.startswith(("_", *_MOVING))
-        return fixed and isinstance(value, np.ndarray) and value.dtype == np.float64
-
     if isinstance(names, str) or not isinstance(names, (list, tuple)) or not names:
         raise TypeError(f"observation={names!r} must be a list of fields of mjData, such as ['qpos', 'qvel']")
-    known = [name for name in dir(data) if fits(name)]
+    known = [name for name in dir(data) if is_array(data, name)]
     for name in names:
         if name not in known:
             near = difflib.get_close_matches(str(name), known, n=3)

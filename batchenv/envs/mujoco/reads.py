@@ -22,6 +22,16 @@ _OBJECTS = {  # mjModel's numbers of each kind
 _POSITIONS, _SPEEDS = (7, 4, 1, 1), (6, 3, 1, 1)  # numbers of a joint, by its type
 
 
+# Beginnings of names of mjData's arrays that lie elsewhere, and may be longer or shorter, after each step.
+_MOVING = ("contact", "efc_", "efm_", "iacc", "iefc_", "ifrc_")
+
+
+def is_array(data: Any, name: str) -> bool:
+    """Whether mjData has an array of floats of this name whose size stays the same."""
+    value = None if name.startswith(("_", *_MOVING)) else getattr(data, name, None)
+    return isinstance(value, np.ndarray) and value.dtype == np.float64
+
+
 class Read(NamedTuple):
     """One row: size numbers at each place of `first` (int64) in an array, of mjModel's if its name begins so."""
 
@@ -34,7 +44,8 @@ def resolve(mujoco: Any, model: Any, rows: Sequence[Row], keywords: Mapping[str,
     """What the rows are in this model. keywords: values of those that rows name with @.
 
     Raises:
-        ValueError: there is no such array or no such thing; or it has no row in this array.
+        ValueError: there is no such array, thing or keyword; the thing has no row in this array; or its name is no
+            regular expression.
         TypeError: a keyword names neither by a name nor by a number.
     """
     data = mujoco.MjData(model)
@@ -56,11 +67,11 @@ def _read(mujoco: Any, model: Any, data: Any, row: Row, keywords: Mapping[str, A
 def _values(model: Any, data: Any, array: str) -> NDArray[Any]:
     owner = model if array.startswith(OF_MODEL) else data
     name = array.removeprefix(OF_MODEL)
-    values = getattr(owner, name, None)
-    if not isinstance(values, np.ndarray) or values.dtype != np.float64:
-        known = [known for known in dir(owner) if isinstance(getattr(owner, known), np.ndarray)]
-        raise ValueError(unknown_key(f"the task reads {array!r}, which is no array of float64", name, known))
-    return values
+    if not is_array(owner, name):
+        known = [known for known in dir(owner) if is_array(owner, known)]
+        what = f"the task reads {array!r}, which is no array of floats whose size stays the same"
+        raise ValueError(unknown_key(what, name, known))
+    return getattr(owner, name)
 
 
 def _names(mujoco: Any, model: Any, kind: str) -> list[str]:
@@ -69,13 +80,22 @@ def _names(mujoco: Any, model: Any, kind: str) -> list[str]:
 
 
 def _numbers(mujoco: Any, model: Any, kind: str, name: str, keywords: Mapping[str, Any]) -> list[int]:
-    keyword, wanted = ("xml_file", name) if not name.startswith("@") else (name[1:], keywords[name[1:]])
+    keyword = name.removeprefix("@") if name.startswith("@") else "xml_file"
+    if name.startswith("@") and keyword not in keywords:
+        raise ValueError(unknown_key(f"the task reads what a keyword {keyword!r} names", keyword, list(keywords)))
+    wanted = keywords[keyword] if name.startswith("@") else name
     if not isinstance(wanted, str):
         return [integer(keyword, wanted, 0, getattr(model, _OBJECTS[kind]) - 1)]
     names = _names(mujoco, model, kind)
     if wanted in names:
         return [names.index(wanted)]
-    found = [i for i, known in enumerate(names) if known and re.fullmatch(wanted, known)]
+    try:
+        pattern = re.compile(wanted)
+    except re.error as problem:
+        raise ValueError(
+            f"{keyword}: {wanted!r} is neither a {kind} of the model nor a regular expression: {problem}"
+        ) from None
+    found = [i for i, known in enumerate(names) if known and pattern.fullmatch(known)]
     if not found:
         raise ValueError(unknown_key(f"{keyword}: the model has no {kind} {wanted!r}", wanted, [n for n in names if n]))
     return found

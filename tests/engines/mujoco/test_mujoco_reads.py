@@ -46,9 +46,13 @@ def test_what_rows_mean(row, size, first):
 @pytest.mark.parametrize(
     "row,words",
     [
-        (("xpoz", None, None), "'xpoz', which is no array of float64.*xpos"),
-        (("contact", None, None), "no array of float64"),
-        (("model.body_parentid", None, None), "no array of float64"),
+        (("xpoz", None, None), "'xpoz', which is no array of floats whose size stays the same.*xpos"),
+        (("contact", None, None), "no array of floats"),
+        (("efc_force", None, None), "no array of floats whose size stays the same"),
+        (("__class__", None, None), "no array of floats"),
+        (("model.body_parentid", None, None), "no array of floats"),
+        (("xpos", "body", "(trunk"), r"'\(trunk' is neither a body of the model nor a regular expression: missing"),
+        (("xpos", "body", "@bass"), "what a keyword 'bass' names.*base"),
         (("xpos", "boddy", "trunk"), "of a 'boddy'.*body"),
         (("xpos", "body", "trnk"), "xml_file: the model has no body 'trnk'.*trunk"),
         (("xpos", "body", "@wrong"), "wrong=9 must be at most 3"),
