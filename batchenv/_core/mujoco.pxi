@@ -116,7 +116,7 @@ cdef extern from "engines/mujoco/mujoco.h" nogil:
         int forces, fused_dot, fused_einsum
         int64_t state_size, input_at, num_input, num_trees
         int64_t *kept_bytes
-        int64_t row_size, num_arrays, num_model_arrays
+        int64_t row_size, num_arrays
         const int64_t *sizes
         be_mujoco_lane *lanes
         int64_t record_size
@@ -285,10 +285,9 @@ cdef class MujocoSource(Engine):
         for i in range(MJ_KEPT):
             source.kept_bytes[i] = kept_bytes[i]
         self.model_fields = model_fields
-        source.num_arrays, source.num_model_arrays = len(fields), len(model_fields)
+        source.num_arrays = len(fields)
         cdef Py_ssize_t arrays = len(fields) + len(model_fields)
-        cdef cnp.ndarray all_sizes = np.array([*sizes, *(getattr(model, name).size for name in model_fields)], np.int64)
-        source.sizes = <int64_t *>self.keep(all_sizes)
+        source.sizes = <int64_t *>self.keep(np.array(sizes, np.int64))
         self.reads = <be_mujoco_read *>calloc(len(reads) + 1, sizeof(be_mujoco_read))
         source.num_slots, source.record_size = len(slots), records.shape[1]
         source.lanes = <be_mujoco_lane *>calloc(lanes, sizeof(be_mujoco_lane))

@@ -1,6 +1,6 @@
 /* What a task over a MuJoCo model is made of. A task is an env type (batchenv.h) whose engine steps the model: its
  * tables say what it reads of the model, by names, and its functions compute rewards, ends and observations of one lane
- * from that. docs/envs/your-own-env.md has a whole task; csrc/engines/mujoco/tasks has Gymnasium's. */
+ * from that. examples/own_task/stand.c is a whole one; csrc/engines/mujoco/tasks has Gymnasium's. */
 #ifndef BE_MUJOCO_TASK_H
 #define BE_MUJOCO_TASK_H
 
@@ -142,14 +142,13 @@ int be_mujoco_check_state(const be_batch *batch, const void *const *columns, int
         return observe(batch, lanes, count, rows, error);                                                              \
     }
 
-/* What the task reads by row `index` of its table: the numbers of the first thing, in one lane, or of thing k. */
-static inline double *be_mujoco_read_of(const be_batch *batch, int64_t lane, int index) {
-    const be_mujoco_read *read = &be_mujoco_of(batch)->reads[index];
-    return be_mujoco_arrays(batch, lane)[read->array] + read->first[0];
-}
+/* What the task reads by row `index` of its table: the numbers of thing k in one lane, or of the first one. */
 static inline double *be_mujoco_read_at(const be_batch *batch, int64_t lane, int index, int64_t k) {
     const be_mujoco_read *read = &be_mujoco_of(batch)->reads[index];
     return be_mujoco_arrays(batch, lane)[read->array] + read->first[k];
+}
+static inline double *be_mujoco_read_of(const be_batch *batch, int64_t lane, int index) {
+    return be_mujoco_read_at(batch, lane, index, 0);
 }
 
 /* How many things have the name of this row: one or more. */

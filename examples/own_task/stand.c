@@ -13,11 +13,10 @@ static const be_param params[] = {
     {0},
 };
 
-enum { ACTION = MJ_FIELDS, STEPS };
+enum { ACTION = MJ_FIELDS };
 static const be_field state[] = {
     MJ_SHARED_STATE,
     [ACTION] = {"last_action", BE_F64, 1, "what the policy asked for last"},
-    [STEPS] = {"steps", BE_I64, 1, "since the start of the episode"},
     {0},
 };
 
@@ -67,7 +66,6 @@ static double *last_action(const be_batch *b, int64_t lane) {
 static int start(be_batch *b, int64_t lane, const be_rows *rows, be_error *error) {
     be_mujoco_clear_info(b, lane, rows);
     memset(last_action(b, lane), 0, (size_t)b->field_size[ACTION] * sizeof(double));
-    ((int64_t *)b->state[STEPS])[lane] = 0;
     return be_mujoco_start(b, lane, be_param_of(b, NOISE, lane), 0, error);
 }
 MJ_RESET_AND_OBSERVE(start, write_observation)
@@ -82,7 +80,6 @@ static int step(be_batch *b, int64_t lane, int64_t end, const be_rows *rows, be_
         change += ((double)action[j] - last[j]) * ((double)action[j] - last[j]);
         last[j] = (double)action[j];
     }
-    ((int64_t *)b->state[STEPS])[lane]++;
     const double height = be_mujoco_read_of(b, lane, TRUNK)[2];
     write_observation(b, lane, MJ_OBSERVATION(b, rows, lane));
     rows->reward[lane - rows->first] = height - be_param_of(b, EFFORT, lane) * change;

@@ -33,9 +33,9 @@ _MOST_ROWS = 1000  # of constraints, for which groups have room
 _ROW_BYTES, _CONTACT_BYTES, _RESERVE = 1200, 700, 500_000
 
 
-def always(mujoco: Any, model: Any, solves: PhysicsSolver, equalities: Equalities) -> bool:
+def always(mujoco: Any, model: Any, solves: PhysicsSolver, equalities: Equalities, loss: FrictionLoss) -> bool:
     """Whether the model has constraints wherever its bodies are, of which csrc/engines/physics does not make rows."""
-    unsolved = solves is PhysicsSolver.NOTHING and len(_frictions(mujoco, model)) > 0
+    unsolved = solves is PhysicsSolver.NOTHING and loss.rows > 0
     return unsolved or (_equal(mujoco, model) and not (solves and equalities.own))
 
 
@@ -127,12 +127,13 @@ class FrictionLoss:
     """Friction loss of joints and tendons, as csrc/engines/physics/physics.h has it.
 
     Attributes:
-        numbers: {name there: array with a number for each row}.
+        numbers: {name there: array with a number for each row}. rows: how many there are.
         solvable: whether each row moves trees of joints that follow each other, with a solref that is known.
     """
 
     def __init__(self, mujoco: Any, model: Any):
         rows = _frictions(mujoco, model)
+        self.rows = len(rows)
 
         def both(name: str) -> NDArray[Any]:
             """Of degrees of freedom and of tendons."""
@@ -151,7 +152,7 @@ class FrictionLoss:
             "friction_D": 1 / resistance,
             "friction_damping": damping,
         }
-        follow = all(tendons.has_neighbours(mujoco, model, i) for i in rows[rows >= model.nv] - model.nv)
+        follow = tendons.have_neighbours(mujoco, model, rows[rows >= model.nv] - model.nv)
         self.solvable = follow and bool((shape != _MIXED).all())
 
 
@@ -163,20 +164,20 @@ def most_rows(model: Any, idle_contacts: int) -> int:
     return max(0, min(_MOST_ROWS, left // (_ROW_BYTES + 24 * nv)))
 
 
-def solver(mujoco: Any, model: Any, equalities: Equalities, room: int) -> PhysicsSolver:
+def solver(mujoco: Any, model: Any, equalities: Equalities, loss: FrictionLoss, room: int) -> PhysicsSolver:
     """Which solver of this model csrc/engines/physics has. room: see `most_rows`.
 
     Newton works on each tree of joints, and PGS on one tree. The latter is MuJoCo 3.17's and later ones'.
     """
     option = model.opt
-    least = equalities.rows + len(_frictions(mujoco, model))
+    least = equalities.rows + loss.rows
     elliptic = int(option.cone) == int(mujoco.mjtCone.mjCONE_ELLIPTIC)
     known = (
         (not sparse.is_sparse(mujoco, model) or sparse.is_known(mujoco, model))
         and option.noslip_iterations == 0
         and (model.ntree == 1 or not disabled(mujoco, model, "ISLAND"))
         and not disabled(mujoco, model, "REFSAFE", "WARMSTART", "MIDPHASE")
-        and FrictionLoss(mujoco, model).solvable
+        and loss.solvable
     )
     if not (known and equalities.own) or least > room:
         return PhysicsSolver.NOTHING
@@ -275,9 +276,8 @@ class Contacts:
             **pruning.tests(mujoco, model, found, own, compiled),
         }
         known = np.logical_and.reduce([known, *self.tests.values()])
-        self.own = np.where(known, np.where(looked, PhysicsOwn.LOOKED, PhysicsOwn.CALLED), PhysicsOwn.NOT).astype(
-            np.int32
-        )
+        owners = [PhysicsOwn.LOOKED, PhysicsOwn.CALLED]
+        self.own = np.select([known & looked, known], owners, PhysicsOwn.NOT).astype(np.int32)
 
     @staticmethod
     def _mixed(model: Any, first: NDArray[Any], second: NDArray[Any], priority: NDArray[Any]) -> tuple[Any, Any]:

@@ -64,9 +64,14 @@ def _bad_forces(mujoco: Any, model: Any) -> bool:
     return not known.all()
 
 
+def version_of(mujoco: Any) -> tuple[int, ...]:
+    """Major and minor."""
+    return tuple(int(part) for part in mujoco.__version__.split(".")[:2])
+
+
 def since(mujoco: Any, *version: int) -> bool:
     """Whether mujoco is of this major and minor version, or newer."""
-    return tuple(int(part) for part in mujoco.__version__.split(".")[:2]) >= version
+    return version_of(mujoco) >= version
 
 
 def wraps(mujoco: Any, model: Any) -> NDArray[np.bool_]:

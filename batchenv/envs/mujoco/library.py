@@ -25,6 +25,7 @@ from batchenv import _core
 from batchenv.envs.mujoco import carried_arrays as kept_arrays
 from batchenv.envs.mujoco import inputs, shares
 from batchenv.envs.mujoco import physics as steps
+from batchenv.envs.mujoco.features import version_of
 from batchenv.envs.mujoco.reads import OF_MODEL, Read
 from batchenv.system import memory
 
@@ -65,7 +66,7 @@ def load() -> tuple[Any, dict[str, int]]:
         mujoco: Any = importlib.import_module("mujoco")
     except Exception as error:  # a broken GL set-up raises other errors than ImportError
         raise DependencyNotInstalled(_why_not(error)) from error
-    if _version(mujoco) < OLDEST:
+    if version_of(mujoco) < OLDEST:
         raise DependencyNotInstalled(
             f"mujoco {mujoco.__version__} is too old: {OLDEST[0]}.{OLDEST[1]} or newer is needed: {INSTALL} --upgrade"
         )
@@ -89,10 +90,6 @@ def load() -> tuple[Any, dict[str, int]]:
             "install a newer batchenv, or mujoco 4.0"
         )
     return mujoco, functions
-
-
-def _version(mujoco: Any) -> tuple[int, ...]:
-    return tuple(int(part) for part in mujoco.__version__.split(".")[:2])
 
 
 def _why_not(error: Exception) -> str:
@@ -184,7 +181,7 @@ def idle_flags(model: Any) -> int:
     if model.opt.enableflags or getattr(model, "nflex", 0):  # sleeping needs islands
         return 0
     bits = 0 if _may_touch(model) else int(flags.mjDSBL_CONTACT)
-    if getattr(model, "ntree", 0) == 1 and _version(mujoco) >= ONE_ISLAND:
+    if getattr(model, "ntree", 0) == 1 and version_of(mujoco) >= ONE_ISLAND:
         bits |= int(getattr(flags, "mjDSBL_ISLAND", 0))
     return bits
 
@@ -258,9 +255,9 @@ class Lanes:
         names = dict.fromkeys([*_core.MUJOCO_FIELDS, *(read.array for read in reads)])
         model_fields = [name for name in names if name.startswith(OF_MODEL)]
         fields = [*(name for name in names if name not in model_fields), *(observed or [])]
-        arrays = {name: k for k, name in reversed(list(enumerate([*fields, *model_fields])))}
-        self.fields, self.sizes = fields, [getattr(first, name).size for name in fields]
-        sizes = self.sizes
+        arrays = [*fields, *model_fields]
+        self.fields = fields
+        self.sizes = sizes = [getattr(first, name).size for name in fields]
         self.isa = _core.chosen_isa()
         self.plan: steps.Plan | None = None  # with `together`
         self.trial: steps.SelfCheck | None = None  # checks lanes' own models
@@ -282,7 +279,7 @@ class Lanes:
             starts=starts[:-1],
             sizes=sizes,
             model_fields=[name.removeprefix(OF_MODEL) for name in model_fields],
-            reads=[(arrays[read.array], read.size, read.first) for read in reads],
+            reads=[(arrays.index(read.array), read.size, read.first) for read in reads],
             functions=functions,
             numbers=numbers,
             starting=(self.init_qpos, self.init_qvel),

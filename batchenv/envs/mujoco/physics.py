@@ -30,7 +30,7 @@ from batchenv.envs.mujoco import (
     sparse,
     tendons,
 )
-from batchenv.envs.mujoco.features import disabled, pairs, reasons
+from batchenv.envs.mujoco.features import disabled, pairs, reasons, version_of
 
 Lanes = Any  # library.Lanes; that module imports this one
 
@@ -111,7 +111,7 @@ class Plan:
         self.model = model
         self.pairs, self.numbers = (compiled.pairs, compiled.numbers) if compiled else pairs(mujoco, model)
         found = self.pairs
-        version = mujoco.__version__.split(".")
+        major, minor = version_of(mujoco)
         kinds = _pair_kinds(mujoco, model, found)
         self.contacts = contacts = constraints.Contacts(
             mujoco, model, found, self.numbers, kinds, compiled and compiled.model
@@ -122,8 +122,9 @@ class Plan:
         called = contacts.own != PhysicsOwn.LOOKED
         candidates = np.where(called, _called_contacts(mujoco, model, found), _CANDIDATES[kinds])
         room = constraints.most_rows(model, candidates[contacts.begin > contacts.margin].sum())
-        solver = constraints.solver(mujoco, model, equalities, room) if known_limits else PhysicsSolver.NOTHING
-        friction = constraints.FrictionLoss(mujoco, model).numbers
+        loss = constraints.FrictionLoss(mujoco, model)
+        solver = constraints.solver(mujoco, model, equalities, loss, room) if known_limits else PhysicsSolver.NOTHING
+        friction = loss.numbers
         if solver is PhysicsSolver.NOTHING:
             friction = {name: numbers[:0] for name, numbers in friction.items()}
         pair_own = contacts.own * (solver is not PhysicsSolver.NOTHING)
@@ -149,8 +150,8 @@ class Plan:
             "nf": len(friction["friction_id"]),
             "num_rows": _core.PHYSICS_PGS_ROWS if solver is PhysicsSolver.PGS else num_rows,
             **friction,
-            "version": int(version[0]) * 1000 + int(version[1]),
-            "always": int(constraints.always(mujoco, model, solver, equalities)),
+            "version": major * 1000 + minor,
+            "always": int(constraints.always(mujoco, model, solver, equalities, loss)),
             "sparse_jacobian": int(sparse.is_sparse(mujoco, model)),
             **limits,
             **tendons.numbers(mujoco, model),
@@ -248,8 +249,7 @@ def _obstacles(lanes: Lanes, mujoco: Any, functions: dict[str, int]) -> list[str
         return ["BATCHENV_PHYSICS=0"]
     if platform.machine().lower() not in ("x86_64", "amd64"):
         return [f"on {platform.machine()}, MuJoCo's sums are rounded in another way"]
-    version = tuple(int(part) for part in mujoco.__version__.split(".")[:2])
-    if version not in VERSIONS:
+    if version_of(mujoco) not in VERSIONS:
         return [f"the arithmetic of mujoco {mujoco.__version__} is not known to this batchenv"]
     needed = {*_core.MUJOCO_STAGES, *_core.PHYSICS_FUNCTIONS} - {"mju_wrap"}  # without which no tendon may wrap
     missing = [name for name in sorted(needed) if not functions[name]]

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from batchenv.envs.mujoco.features import disabled
+from batchenv.envs.mujoco.features import disabled, since
 
 _MOST_AUTO = 60  # degrees of freedom, from which on matrices are sparse where the model does not say
 _LEAF, _BLOCK = 4, 3  # the most rows of a block, where joints end and elsewhere
@@ -81,7 +81,7 @@ def numbers(mujoco: Any, model: Any, solves: bool) -> dict[str, Any]:
         paths.append([*(paths[parent] if parent >= 0 else []), dof])
     lengths = np.array([len(path) for path in paths])
     top = first = rows
-    if int(mujoco.__version__.split(".")[0]) >= 4:
+    if since(mujoco, 4, 0):
         follows = np.append(False, parents[1:] == rows[:-1])
         alone = follows & np.append(False, ends[1:] == ends[:-1])
         most = [_LEAF if ends[row] == row + 1 else _BLOCK for row in rows]

@@ -36,12 +36,16 @@ def _entries(model: Any, i: int) -> slice:
     return slice(model.ten_J_rowadr[i], model.ten_J_rowadr[i] + model.ten_J_rownnz[i])
 
 
-def has_neighbours(mujoco: Any, model: Any, i: int) -> bool:
-    """Whether tendon i moves some trees of joints, and these follow each other in the model."""
-    entries = _entries(model, i)
-    moves = (coefs(mujoco, model)[entries] != 0) | ~fixed(mujoco, model)[i]
-    trees = np.unique(model.dof_treeid[model.ten_J_colind[entries][moves]])
-    return len(trees) > 0 and bool(trees[-1] - trees[0] == len(trees) - 1)
+def have_neighbours(mujoco: Any, model: Any, chosen: NDArray[np.intp]) -> bool:
+    """Whether each of these tendons moves some trees of joints, and they follow each other in the model."""
+    moving, straight = coefs(mujoco, model) != 0, fixed(mujoco, model)
+    for i in chosen.tolist():
+        entries = _entries(model, i)
+        moves = moving[entries] | ~straight[i]
+        trees = np.unique(model.dof_treeid[model.ten_J_colind[entries][moves]])
+        if len(trees) == 0 or trees[-1] - trees[0] != len(trees) - 1:
+            return False
+    return True
 
 
 def numbers(mujoco: Any, model: Any) -> dict[str, Any]:

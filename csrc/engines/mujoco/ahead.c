@@ -24,7 +24,7 @@ enum { TOGETHER = 64 }; /* lanes that are divided into groups at a time */
 /* A group under way. */
 typedef struct task {
     const be_mujoco_source *source;
-    const be_batch *batch; /* NULL: actions are controls */
+    const be_batch *batch; /* NULL in the self-check: see be_mujoco_control */
     be_mujoco_slot *slot;
     be_mujoco_lane *lanes[BE_PHYSICS_LANES];
     int count;
@@ -175,11 +175,7 @@ static void begin_lane(const task *t, int lane, const float *action) {
     double *state = handles->ahead, *before = before_of(t, lane);
     memcpy(state, handles->state, (size_t)source->row_size * sizeof *state);
     double *controls = state + together->state_at[MJ_STATE_CTRL];
-    if (t->batch) {
-        be_mujoco_control(t->batch, handles - source->lanes, action, controls);
-    } else {
-        for (int64_t j = 0; j < source->num_ctrl; j++) controls[j] = action[j];
-    }
+    be_mujoco_control(source, t->batch, handles - source->lanes, action, controls);
     together->isa->write(group, BE_ARRAY_ctrl, lane, controls);
     together->isa->write(group, BE_ARRAY_qpos, lane, state + together->state_at[MJ_STATE_QPOS]);
     together->isa->write(group, BE_ARRAY_qvel, lane, state + together->state_at[MJ_STATE_QVEL]);

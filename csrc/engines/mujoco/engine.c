@@ -26,18 +26,10 @@ const char *const be_mujoco_callback_names[] = {"mjcb_passive", "mjcb_control", 
 
 /* ---- steps and resets --------------------------------------------------------------------------------- */
 
-void be_mujoco_control(const be_batch *batch, int64_t lane, const float *action, double *controls) {
-    if (batch->type->control) {
-        batch->type->control(batch, lane, action, controls);
-        return;
-    }
-    for (int64_t j = 0; j < be_mujoco_of(batch)->num_ctrl; j++) controls[j] = action[j];
-}
-
 int be_mujoco_advance(be_batch *batch, int64_t lane, const be_rows *rows, int unstable_info, be_error *error) {
     const be_mujoco_source *source = be_mujoco_source_of(batch);
     const be_mujoco_lane *handles = be_mujoco_lane_of(batch, lane);
-    be_mujoco_control(batch, lane, MJ_ACTION(batch, rows, lane), handles->arrays[MJ_CTRL]);
+    be_mujoco_control(source, batch, lane, MJ_ACTION(batch, rows, lane), handles->arrays[MJ_CTRL]);
     int unstable = -1, status = BE_OK;
     if (!be_mujoco_take_ahead(batch, lane)) {
         const int64_t steps = (int64_t)be_param_of(batch, MJ_FRAME_SKIP, 0);

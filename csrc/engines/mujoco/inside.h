@@ -1,5 +1,5 @@
 /* What the files of this folder share, and tasks do not need. Each file calls only those above it: guard.c, slots.c,
- * ahead.c, engine.c, but for be_mujoco_control. */
+ * ahead.c, engine.c. */
 #ifndef BE_MUJOCO_INSIDE_H
 #define BE_MUJOCO_INSIDE_H
 
@@ -49,10 +49,18 @@ be_mujoco_call be_mujoco_call_begin, be_mujoco_call_step, be_mujoco_call_restore
 int be_mujoco_run(const be_batch *batch, int64_t lane, be_mujoco_call *call, int64_t times, int forces, int *unstable,
                   be_error *error);
 
-/* ---- engine.c ----------------------------------------------------------------------------------------- */
+/* ---- all files ---------------------------------------------------------------------------------------- */
 
-/* Writes the controls of a lane for an action. */
-void be_mujoco_control(const be_batch *batch, int64_t lane, const float *action, double *controls);
+/* Writes the controls of a lane for an action. batch: NULL where no task is, but in the self-check: the action is the
+ * controls. */
+static inline void be_mujoco_control(const be_mujoco_source *source, const be_batch *batch, int64_t lane,
+                                     const float *action, double *controls) {
+    if (batch && batch->type->control) {
+        batch->type->control(batch, lane, action, controls);
+        return;
+    }
+    for (int64_t j = 0; j < source->num_ctrl; j++) controls[j] = action[j];
+}
 
 /* ---- ahead.c ------------------------------------------------------------------------------------------ */
 

@@ -127,13 +127,8 @@ typedef struct be_mujoco_together {
  * as long as the batch lives, and so must everything that it points to. Only models and their arrays may change between
  * calls. */
 typedef struct be_mujoco_source {
-    union {
-        struct {
-            BE_MUJOCO_VIEW
-        };
-        be_mujoco_view view;
-    };
-    int64_t num_lanes;
+    BE_MUJOCO_VIEW /* first: a be_mujoco_view */
+        int64_t num_lanes;
 
     void (*mj_step)(const void *model, void *data);
     void (*mj_forward)(const void *model, void *data);
@@ -171,8 +166,7 @@ typedef struct be_mujoco_source {
     int64_t kept_bytes[MJ_KEPT]; /* 0: the model does not have the array */
     int64_t row_size;            /* of be_mujoco_lane.state, in doubles */
     int64_t num_arrays;          /* MJ_ARRAYS or more: of mjData, copied from there to the lane after each step */
-    int64_t num_model_arrays;    /* those after them are in the lane's mjModel */
-    const int64_t *sizes;        /* num_arrays + num_model_arrays sizes */
+    const int64_t *sizes;        /* num_arrays sizes. After these arrays come those in the lane's mjModel */
     be_mujoco_lane *lanes;       /* num_lanes */
     int64_t record_size; /* of a lane, in doubles: both states and all arrays, which follow be_mujoco_lane.state */
     int64_t num_slots;   /* if as many as lanes, lane i has slot i for itself */

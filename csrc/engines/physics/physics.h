@@ -333,8 +333,6 @@ enum { /* MuJoCo's numbers for jnt_type, sameframe and so on, which its files of
        BE_RK4 = 1,
        BE_IMPLICIT = 2,
        BE_IMPLICITFAST = 3,
-       BE_ROW_OF_CONTACT = 5, /* of efc_type: this or more */
-       BE_ROW_OF_CONE = 7,
        BE_PLANE = 0,
        BE_CAPSULE = 3,
        BE_AT_PARENT = 1, /* of actuator_trntype: a joint, in the axes of its parent */

@@ -83,7 +83,7 @@ def test_its_own_state_is_in_snapshots(stand):
     env.step(actions[0])
     snapshot = env.snapshot()
     assert (env.state["last_action"] == actions[0]).all()
-    assert (env.state["steps"] == 1).all()
+    assert (env.state["elapsed_steps"] == 1).all()
     later = [env.step(action)[1] for action in actions[1:]]
     env.restore(snapshot)
     assert (env.state["last_action"] == actions[0]).all()
