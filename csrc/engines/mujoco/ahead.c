@@ -288,6 +288,7 @@ static void step_group(task *t, const float *const *actions) {
             t->lanes[lane]->rows = job.rows[lane];
             if (job.failed >> lane & 1) continue;
             end_lane(t, lane);
+            t->lanes[lane]->why = MJ_ALONE_SINGLE; /* of a next step that nobody asks to go along with others */
             t->lanes[lane]->called += job.called[lane];
             for (int k = 0; job.noted && k < BE_LEFT_CAUSES; k++) t->lanes[lane]->left[k] += job.left[lane][k];
         }

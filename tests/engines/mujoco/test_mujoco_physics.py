@@ -329,6 +329,15 @@ def test_what_is_said_of_steps_by_mj_step():
     assert list(how(env)) == [f"together with others ({_core.chosen_isa()}): {expected}"] * 3
 
 
+def test_what_is_said_of_lanes_stepped_singly():
+    """After steps together, too."""
+    env = begun(batchenv.make("Hopper-v5", 3, num_threads=1), seed=1)
+    env.step(np.zeros((3, 3), np.float32))
+    env.step(np.zeros((1, 3), np.float32), [1])
+    expected = "50% of 8 steps of MuJoCo, the others by mj_step (50% because no other lane was at hand)"
+    assert how(env)[1] == f"together with others ({_core.chosen_isa()}): {expected}"
+
+
 @contextlib.contextmanager
 def raising(problem, call=1):
     """MuJoCo's mjcb_control raises `problem` in its call of this number, and does nothing in others."""
