@@ -28,6 +28,7 @@ __version__ = built.VERSION
 __all__ = [
     "BatchEnv",
     "LaneError",
+    "MuJoCoTask",
     "Rollout",
     "Snapshot",
     "build_info",
@@ -52,6 +53,7 @@ if TYPE_CHECKING:
     from batchenv.check import check_vector_env as check_vector_env
     from batchenv.compiler import compile as compile
     from batchenv.compiler import load as load
+    from batchenv.envs.mujoco.vectorized.task import MuJoCoTask as MuJoCoTask
     from batchenv.integrations import jax as jax
 
 register_with_gymnasium()
@@ -62,6 +64,10 @@ def _late(name: str) -> Any:
         from batchenv.check import check_vector_env
 
         return check_vector_env
+    if name == "MuJoCoTask":
+        from batchenv.envs.mujoco.vectorized.task import MuJoCoTask
+
+        return MuJoCoTask
     if name == "jax":
         from batchenv.integrations import jax
 

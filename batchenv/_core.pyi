@@ -155,6 +155,7 @@ class Batch:
     def hold_and_step(self, actions: Any, out: _Out = None) -> _Step: ...
     def step(self, actions: Any, out: _Out = None) -> _Step: ...
     def step_some(self, actions: Any, env_id: Any, out: _Out = None, resets: _Bytes | None = None) -> _Step: ...
+    def seed(self, seeds: _Seeds, mask: _Bools | None) -> None: ...
     def expect_resets(self) -> None: ...
     def refuse_unready(self, lanes: _Lanes | None, doing: str, what: str, ending: str) -> None: ...
     def require_reset(self, doing: str) -> None: ...
@@ -309,6 +310,8 @@ class PhysicsPair(IntEnum):
 
 @disjoint_base
 class MujocoSource(Engine):
+    task: TaskType | None
+    raised: dict[int, BaseException]
     def __new__(
         cls,
         records: NDArray[np.float64],
@@ -386,9 +389,12 @@ class LanePart:
     shape: tuple[int, ...]
     def __init__(self, path: _Path | None, dtype: Any, shape: tuple[int, ...], port: int) -> None: ...
 
-@final
-class PythonLanes:
+@disjoint_base
+class MadeType:
     name: str
+
+@final
+class PythonLanes(MadeType):
     envs: list[Any]
     orders: list[tuple[Any, Any] | None]
     actions: list[Any] | None
@@ -428,6 +434,47 @@ def check_result(call: str, returned: Any) -> tuple[Any, ...]: ...
 def own_info(info: _T) -> _T: ...
 def own_value(value: _T) -> _T: ...
 def gather_numbers(notes: _Notes, rows: int) -> tuple[_Infos, _Notes]: ...
+
+# -- tasks over MuJoCo in NumPy
+
+MUJOCO_PHYSICS: str
+
+@final
+class TaskType(MadeType):
+    observations: dict[str, int]
+    infos: dict[str, int]
+    def __init__(
+        self,
+        name: str,
+        action: tuple[Any, tuple[int, ...], list[float], list[float]],
+        observations: list[tuple[str, Any, tuple[int, ...], list[float], list[float]]],
+        infos: list[tuple[str, Any, tuple[int, ...]]],
+        fields: list[tuple[str, Any, int]],
+        params: list[tuple[str, float]],
+        frame_skip: int,
+    ) -> None: ...
+
+@final
+class MujocoStage:
+    def __new__(
+        cls,
+        source: MujocoSource,
+        ports: dict[int, NDArray[Any]],
+        starts: dict[int, NDArray[Any]],
+        reward: NDArray[np.float64],
+        terminated: _Bools,
+        truncated: _Bools,
+    ) -> Self: ...
+    def clear(self, lanes: _Lanes) -> None: ...
+    def fail(self, lanes: _Lanes, text: str, starting: bool) -> None: ...
+
+# -- views of batches
+
+def views_of(batch: Batch) -> dict[str, NDArray[Any]]: ...
+def pending_of(batch: Batch) -> _Bytes: ...
+def streams_of(batch: Batch) -> _Bytes: ...
+def draw(batch: Batch, lanes: _Lanes | None, out: NDArray[Any], last: int | None = None) -> None: ...
+def failure_of(batch: Batch, lane: int) -> str: ...
 
 # -- lanes that are stepped elsewhere
 

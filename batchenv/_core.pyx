@@ -72,9 +72,11 @@ include "_core/failures.pxi"  # what failed lanes raise
 
 # Simulators and environments that types are opened with.
 include "_core/engines.pxi"  # their base class
+include "_core/made_types.pxi"  # types that are made for them
 include "_core/python_lanes.pxi"  # environments written in Python
 include "_core/numbers.pxi"  # numbers in their infos
 include "_core/mujoco.pxi"
+include "_core/mujoco_tasks.pxi"  # tasks in NumPy
 include "_core/atari.pxi"
 
 # Batches: each class is based on the one before.
@@ -82,6 +84,7 @@ include "_core/lanes.pxi"  # Lanes: what they are and have
 include "_core/steps.pxi"  # SteppedLanes: resets, steps, rollouts
 include "_core/snapshots.pxi"  # SavedLanes: states and snapshots, read, loaded and set
 include "_core/batch.pxi"  # Batch: lanes in flight
+include "_core/views.pxi"  # views of their columns
 include "_core/exit.pxi"  # ends their workers at exit
 
 # Batches whose lanes are stepped elsewhere.

@@ -23,6 +23,7 @@ from batchenv.integrations.envpool import PoolSpec, takes_env_type
 from batchenv.registry import Entry, reserved
 
 if TYPE_CHECKING:
+    from batchenv.envs.mujoco.vectorized.task import MuJoCoTask
     from batchenv.integrations.dm import DmBatchEnv
     from batchenv.integrations.gym import GymBatchEnv, PoolBatchEnv
     from batchenv.integrations.pettingzoo import ParallelBatchEnv
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
 # What makes an environment written in Python: an id, a spec of Gymnasium's, a function, or a list of these, per lane.
 MakeEnv: TypeAlias = str | EnvSpec | Callable[..., Any] | Sequence[str | Callable[..., Any]]
 Xml: TypeAlias = str | os.PathLike[str]  # of a MuJoCo model: its text, or the path of its file
+MakeTask: TypeAlias = Callable[[], "MuJoCoTask"]  # a class, usually
 _OF_ONE_PLAYER = DEFAULTS.keys() - {"record_episode_statistics"}
 
 
@@ -112,8 +114,9 @@ def make_mujoco(
     xml: Xml,
     num_envs: int = 1,
     *,
-    frame_skip: int = 1,
-    observation: Sequence[str] = ("qpos", "qvel"),
+    task: MakeTask | None = None,
+    frame_skip: int = ...,
+    observation: Sequence[str] = ...,
     env_type: Literal["gymnasium"] = "gymnasium",
     **kwargs: Any,
 ) -> BatchEnv: ...
@@ -135,30 +138,34 @@ def make_mujoco(xml: Xml, num_envs: int = 1, *, env_type: Literal["tianshou"], *
 def make_mujoco(xml: Xml, num_envs: int = 1, *, env_type: Literal["rl_games"], **kwargs: Any) -> RlGamesBatchEnv: ...
 @overload
 def make_mujoco(xml: Xml, num_envs: int = 1, *, env_type: str, **kwargs: Any) -> Any: ...
-def make_mujoco(
-    xml: Xml, num_envs: int = 1, *, frame_skip: int = 1, observation: Sequence[str] = ("qpos", "qvel"), **kwargs: Any
-) -> Any:
+def make_mujoco(xml: Xml, num_envs: int = 1, *, task: MakeTask | None = None, **kwargs: Any) -> Any:
     """Makes `num_envs` lanes (copies) of a MuJoCo model of your own.
 
-    The physics runs in C. Rewards are 0, and episodes end only at the time limit: compute rewards and ends of your own
-    from the observations, which are one array for all lanes, and reset lanes with
+    The physics runs in C. Without a task, rewards are 0, and episodes end only at the time limit: compute rewards and
+    ends of your own from the observations, which are one array for all lanes, and reset lanes with
     `env.reset(options={"reset_mask": done})`.
 
     Args:
         xml: path of an XML file, or XML text.
         num_envs: number of lanes.
-        frame_skip: steps of MuJoCo per step of the env.
-        observation: fields of mjData that are arrays of floats, such as "qpos", "sensordata", "xpos". An observation is
-            these arrays, flattened, one after the other. `env.get_attr("observation_fields")[0]` says where each is. As
-            in Gymnasium, what MuJoCo computes from positions belongs to the time before the step's last integration.
-        **kwargs: as `make`; and qpos_noise, qvel_noise: episodes start at the model's qpos0 with velocities of 0, plus
-            uniform random numbers between -noise and noise.
+        task: a class derived from `batchenv.MuJoCoTask`, whose functions say in NumPy what actions do, and what
+            rewards, ends and observations are. Its params are keywords, too. docs/envs/mujoco.md shows one.
+        frame_skip: steps of MuJoCo per step of the env; by default 1, or the task's.
+        observation: without a task, fields of mjData that are arrays of floats, such as "qpos", "sensordata", "xpos".
+            An observation is these arrays, flattened, one after the other. `env.get_attr("observation_fields")[0]`
+            says where each is. As in Gymnasium, what MuJoCo computes from positions belongs to the time before the
+            step's last integration.
+        **kwargs: as `make`; and, without a task, qpos_noise, qvel_noise: episodes start at the model's qpos0 with
+            velocities of 0, plus uniform random numbers between -noise and noise.
 
     Raises:
         TypeError, ValueError, OSError: an argument has a wrong type or value.
         gymnasium.error.DependencyNotInstalled: mujoco is not installed: pip install "batchenv[mujoco]".
     """
-    return make("MuJoCo-v0", num_envs, xml_file=xml, frame_skip=frame_skip, observation=observation, **kwargs)
+    if task is None:
+        return make("MuJoCo-v0", num_envs, xml_file=xml, **kwargs)
+    making = partial(factory.make_task, task, xml, num_envs)
+    return wrapped(find_wrapper(kwargs.pop("env_type", "gymnasium")), kwargs, making)
 
 
 @overload

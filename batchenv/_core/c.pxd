@@ -93,6 +93,9 @@ cdef extern from "rng.h" nogil:
         uint64_t state_lo, state_hi, inc_lo, inc_hi
         uint32_t buffered, has_buffered
     void be_rng_seed_words(be_rng *rng, const uint32_t *words, size_t n)
+    double be_rng_double(be_rng *rng)
+    double be_rng_standard_normal(be_rng *rng)
+    uint64_t be_rng_bounded(be_rng *rng, uint64_t last)
 
 cdef extern from "batchenv.h" nogil:
     enum:
@@ -122,7 +125,7 @@ cdef extern from "batchenv.h" nogil:
         double value, low, high
         const char **choices
         const char *doc
-        int shared
+        int shared, per_lane
         const char *text
     int be_may_differ(const be_param *)
     ctypedef enum be_space_kind:
@@ -200,7 +203,12 @@ cdef extern from "batchenv.h" nogil:
         int (*reset)(be_batch *, const int64_t *, int64_t, const be_rows *, be_error *) noexcept nogil
         int (*observe)(be_batch *, const int64_t *, int64_t, const be_rows *, be_error *) noexcept nogil
         int (*step)(be_batch *, int64_t, int64_t, const be_rows *, be_error *) noexcept nogil
+        int (*check_state)(const be_batch *, const void *const *, int64_t, be_error *) noexcept nogil
         int (*open)(be_batch *, const void *, be_error *) noexcept nogil
+        void (*close)(be_batch *) noexcept nogil
+        size_t (*saved_bytes)(const be_batch *) noexcept nogil
+        void (*save)(const be_batch *, int64_t, void *) noexcept nogil
+        void (*load)(be_batch *, int64_t, const void *) noexcept nogil
         int (*goes_on)(be_batch *, int64_t)
         void (*picture)(const be_batch *, int64_t, int *, int *, uint8_t *) noexcept nogil
     ctypedef struct be_batch:
@@ -295,6 +303,7 @@ cdef extern from "core/episode.h" nogil:
     int be_batch_observe(be_batch *, int64_t, int64_t, const be_rows *, be_error *)
     int be_batch_observe_first(be_batch *, const int64_t *, int64_t, const be_rows *, be_error *)
     int64_t be_batch_first_pending(const be_batch *, int64_t, int64_t)
+    uint8_t *be_batch_pending(const be_batch *)
     int be_lanes_may_fail(const be_env_type *)
     int64_t be_batch_take_failures(be_batch *, int64_t *)
     int be_batch_take_failure(be_batch *, int64_t)

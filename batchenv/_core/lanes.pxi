@@ -204,8 +204,9 @@ cdef class Lanes:
 
     def waiting(self):
         """Whether each lane has finished and waits for its reset: bool."""
-        cdef int64_t k
-        return np.array([be_batch_first_pending(self.batch, k, k + 1) >= 0 for k in range(self.num_lanes)])
+        cdef cnp.ndarray waiting = np.empty(self.num_lanes, np.bool_)
+        memcpy(cnp.PyArray_DATA(waiting), be_batch_pending(self.batch), self.num_lanes)
+        return waiting
 
     def hold(self, bint settle=True):
         """A context manager that holds the batch. settle: first wait until no lane is being worked on.

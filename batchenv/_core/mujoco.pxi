@@ -83,6 +83,14 @@ cdef extern from "engines/mujoco/mujoco.h" nogil:
         int64_t fixed_at, num_fixed
         const double *fixed
         const int64_t *array_of
+    ctypedef struct be_mujoco_stage:
+        unsigned char **port
+        const unsigned char **start
+        const double *reward
+        const uint8_t *terminated
+        const uint8_t *truncated
+        const char **failure
+        const char **start_failure
     ctypedef struct be_mujoco_source:
         int64_t num_lanes
         void *mj_step
@@ -123,6 +131,7 @@ cdef extern from "engines/mujoco/mujoco.h" nogil:
         int64_t num_slots
         be_mujoco_slot *slots
         be_mujoco_together together
+        const be_mujoco_stage *stage
     void be_mujoco_compare(const be_mujoco_source *source, const float *actions, int64_t steps, int64_t *differs,
                            uint8_t *unstable)
     int be_mujoco_remake(const be_mujoco_source *source, int64_t lane, int stepped, be_mujoco_slot *slot,
@@ -265,7 +274,8 @@ cdef class MujocoSource(Engine):
     cdef char *groups  # memory of the slots' groups
     cdef list model_fields
     cdef be_mujoco_read *reads
-    cdef dict raised  # {lane: what a callback of the user's has raised in its last call}
+    cdef public object task  # the TaskType of lanes whose task is in NumPy, or None
+    cdef public dict raised  # {lane: what a callback of the user's has raised in its last call}
 
     def __cinit__(self, cnp.ndarray records, model, list slots, list fields, starts, sizes, list model_fields,
                   list reads, dict functions, dict numbers, starting, bounds, kept_bytes, unstable):

@@ -18,9 +18,6 @@ class NoObservation:
     included. It is the class itself, which pickles and copies leave as it is."""
 
 
-_python_types = weakref.WeakValueDictionary()  # {name of a type: its PythonLanes}
-
-
 @cython.final
 cdef class LanePart:
     """A part of an observation or an action: where it is, and the port that it goes through."""
@@ -100,7 +97,7 @@ cdef str _place(tuple path):
 
 
 @cython.final
-cdef class PythonLanes:
+cdef class PythonLanes(MadeType):
     """Environments with Gymnasium's API as the lanes of a batch. Make a Batch of the env type `name` with
     `source` as its engine.
 
@@ -123,16 +120,9 @@ cdef class PythonLanes:
         actions: per lane, the action to take in place of what comes through ports; None: all of it comes that way.
     """
 
-    cdef be_env_type type
-    cdef be_port ports[BE_MAX_PORTS + 1]
-    cdef be_field fields[1]
-    cdef double lows[BE_MAX_PORTS][BE_MAX_BOUNDS]
-    cdef double highs[BE_MAX_PORTS][BE_MAX_BOUNDS]
-    cdef list texts  # keeps names alive
     cdef list observations, taken
     cdef LanePart only_action, only_observation
     cdef object build_action, objects_of
-    cdef readonly str name
     cdef public list envs, orders, actions
     cdef public object interrupt, renew
     cdef public bint keeps_final
@@ -140,14 +130,13 @@ cdef class PythonLanes:
     cdef list stepped  # whether a lane's step came last, not its reset
     cdef set touched  # lanes that have something for `take`
     cdef readonly set broken  # lanes whose env is to be made anew
-    cdef object __weakref__
 
     def __init__(self, str name, list observations, list actions, int64_t num_lanes, build_action=None,
                  objects_of=None):
         cdef int port = 0, k
         if len(observations) + len(actions) > BE_MAX_PORTS:
             raise ValueError(f"{len(observations) + len(actions)} parts, but an env type has at most {BE_MAX_PORTS}")
-        self.name, self.texts = name, [name.rpartition(" ")[0].encode()]
+        self._begin(name)
         self.observations, self.taken = [], []
         for role, rows, parts in ((BE_OBSERVATION, observations, self.observations), (BE_ACTION, actions, self.taken)):
             for path, text, kind, dtype, shape, low, high in rows:
@@ -157,11 +146,7 @@ cdef class PythonLanes:
         self.only_observation = self.observations[0] if observations[0][0] == () else None
         self.only_action = self.taken[0] if build_action is None else None
         self.build_action, self.objects_of = build_action, objects_of
-        self.type.abi = BE_ABI
         self.type.frames_per_second = 30
-        self.type.name = <const char *><bytes>self.texts[0]
-        self.type.ports, self.type.state = self.ports, self.fields
-        self.type.flags = BE_LANE_BY_LANE
         self.type.prepare, self.type.open = _prepare_python, _open_python
         self.type.reset, self.type.observe, self.type.step = _reset_python, _observe_python, _step_python
         self.envs, self.actions = [], None
@@ -169,24 +154,6 @@ cdef class PythonLanes:
         self.infos, self.final_infos, self.objects = [[None] * num_lanes for _ in range(3)]
         self.problems, self.orders, self.stepped = [None] * num_lanes, [None] * num_lanes, [False] * num_lanes
         self.touched, self.broken = set(), set()
-        _python_types[self.name] = self
-
-    cdef int _add_port(self, int index, be_role role, str text, str kind, object dtype, tuple shape, list low,
-                       list high) except -1:
-        cdef be_port *port = &self.ports[index]
-        cdef int k
-        kinds = {"box": BE_SPACE_BOX, "discrete": BE_SPACE_DISCRETE, "multi_discrete": BE_SPACE_MULTI_DISCRETE,
-                 "multi_binary": BE_SPACE_MULTI_BINARY}
-        self.texts.append(text.encode())
-        port.name = <const char *><bytes>self.texts[-1]
-        port.role, port.kind, port.dtype = role, kinds[kind], <be_dtype><int>_dtypes.index(dtype)
-        for k in range(len(shape)):
-            port.shape[k] = shape[k]
-        for k in range(BE_MAX_BOUNDS):
-            self.lows[index][k] = low[min(k, len(low) - 1)]
-            self.highs[index][k] = high[min(k, len(high) - 1)]
-        port.low, port.high = self.lows[index][0], self.highs[index][0]
-        return 0
 
     @property
     def source(self):
@@ -462,11 +429,7 @@ cdef int _open_python(be_batch *batch, const void *engine, be_error *error) noex
 
 
 cdef int _prepare_python(be_setup *setup, be_error *error) noexcept with gil:
-    cdef PythonLanes lanes = <PythonLanes>setup.engine
-    cdef int k
-    for k in range(len(lanes.observations) + len(lanes.taken)):
-        memcpy(setup.space[k].low, lanes.lows[k], sizeof(lanes.lows[k]))
-        memcpy(setup.space[k].high, lanes.highs[k], sizeof(lanes.highs[k]))
+    (<PythonLanes>setup.engine).bound(setup)
     return BE_OK
 
 

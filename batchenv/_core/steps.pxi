@@ -40,6 +40,10 @@ cdef class SteppedLanes(Lanes):
         self._note_failures()
         return output.observed(), output.reset_infos(mask)
 
+    def seed(self, seeds, mask):
+        """Seeds lanes as `reset` with these arguments does before it resets them."""
+        self._seed(_words_of_seeds(seeds, mask))
+
     cdef int _seed(self, words) except -1:
         """Seeds lanes with what `_words_of_seeds` returned. It allocates nothing, so it cannot fail."""
         cdef be_call call

@@ -13,11 +13,11 @@ _dtypes = (np.dtype(np.bool_), np.dtype(np.uint8), np.dtype(np.int32), np.dtype(
 cdef const be_env_type *_find_type(const be_isa *isa, str name) except NULL:
     cdef const be_env_type *env_type = be_type_named(isa, name.encode())
     cdef Library library = _loaded_types.get(name)
-    cdef PythonLanes lanes = _python_types.get(name)
+    cdef MadeType made = _made_types.get(name)
     if library is not None:
         return library.find(isa, name)
-    if lanes is not None:
-        return &lanes.type
+    if made is not None:
+        return &made.type
     if env_type == NULL:
         raise ValueError(f"no env type {name!r} in the C core")
     return env_type

@@ -17,14 +17,15 @@ class Origin(Protocol):
         max_episode_steps: the limit that holds unless the user says otherwise; None: no limit.
         threads: how many threads or workers there are unless the user says otherwise; None: one per CPU.
         library: that of a C type that is not built in, or None.
-        from_id: whether an env made from `name` is the same again, so that it can be pickled.
+        again: what a BatchEnv can be made of again, in a pickle: `name`, or this object itself; None: nothing, so that
+            it cannot be pickled.
     """
 
     name: str
     max_episode_steps: int | None
     threads: int | None
     library: OfFile | None
-    from_id: bool
+    again: Any
 
     @abstractmethod
     def check_mode(self, render_mode: Any, num_envs: int) -> None:

@@ -195,7 +195,7 @@ class BatchEnv(Flights, Rollouts, Access):
         }
         render_mode = origin.render_mode(backend, render_mode)
         self._begin(origin.name, backend, mode, rows, seed, render_mode, origin.metadata(backend), arguments)
-        self._made_from_id = origin.from_id
+        self._again = origin.again
         for attribute, normalizer in backend.normalizers.items():
             # Not by way of __dict__: once it was asked for, Python finds attributes more slowly, _hold_and_step too.
             setattr(self, attribute, normalizer)
@@ -231,7 +231,7 @@ class BatchEnv(Flights, Rollouts, Access):
             "render_mode": render_mode,
         }
         env._begin(id, backend, mode, rows, seed, render_mode, metadata or {}, arguments)
-        env._made_from_id = False
+        env._again = None
         return env
 
     @classmethod
@@ -441,10 +441,10 @@ class BatchEnv(Flights, Rollouts, Access):
     # ---- pickling ---------------------------------------------------------------------------------------------------
 
     def __getstate__(self) -> dict[str, Any]:
-        if not self._made_from_id:
+        if self._again is None:
             raise TypeError(f"{self!r} cannot be pickled or copied: it was made over a backend, not from an id")
         if self.closed:
-            return {"closed": True, "id": self._id, "library": self._origin(), "arguments": self._arguments}
+            return {"closed": True, "id": self._again, "library": self._origin(), "arguments": self._arguments}
         backend = self._open()
         with backend.hold(settle=False):
             return self._held_state(backend)
@@ -456,7 +456,7 @@ class BatchEnv(Flights, Rollouts, Access):
         extra = {k: self.__dict__[k] for k in ("spec", "action_space", "single_action_space") if k in self.__dict__}
         return {
             "closed": False,
-            "id": self._id,
+            "id": self._again,
             "library": self._origin(),
             "arguments": {**self._arguments, **backend.keywords()},
             "snapshot": None if backend.needs_reset else backend.snapshot(np.arange(self.num_envs)),

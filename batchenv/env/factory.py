@@ -89,6 +89,13 @@ def _make_registered(spec: EnvSpec, num_envs: int, kwargs: dict[str, Any]) -> Ba
     return env
 
 
+def make_task(task: Any, xml: Any, num_envs: int, **kwargs: Any) -> BatchEnv:
+    """Lanes of a MuJoCo model whose task is in NumPy."""
+    from batchenv.envs.mujoco.vectorized.origin import TaskOrigin
+
+    return BatchEnv(TaskOrigin(task, xml), num_envs, **keywords(None, kwargs))
+
+
 def make_python(make_env: Any, num_envs: int | None = None, **kwargs: Any) -> BatchEnv:
     """As `batchenv.make_python`, without another API around the lanes."""
     from batchenv.workers.origin import PythonOrigin

@@ -15,10 +15,10 @@ class CoreOrigin(Origin):
     """An id of a C type."""
 
     threads: int | None = None
-    from_id = True
 
     def __init__(self, env_id: str):
         self.name, self._entry = lookup(env_id)
+        self.again = self.name
         self.library, self.max_episode_steps = self._entry.library, self._entry.max_episode_steps
         self._translator = translator(self._entry.type_name)
 

@@ -23,11 +23,11 @@ from batchenv.backend.lanes import mask_of
 from batchenv.backend.protocol import Arguments, Drawer, Flags, InfoDict, LaneError, Options, Shortcuts
 from batchenv.backend.results import Apart, RowInfos
 from batchenv.backend.snapshot import Snapshot
+from batchenv.backend.stepwise import stepwise
 from batchenv.backend.translator import Translator
 from batchenv.workers import saved
 from batchenv.workers.parts import SpaceParts
 from batchenv.workers.saved import Row, Saved
-from batchenv.workers.stepwise import stepwise
 
 _numbers = itertools.count()
 

@@ -42,7 +42,7 @@ class PythonOrigin(Origin):
         spec: Gymnasium's entry of the id, or None.
     """
 
-    library, from_id = None, False
+    library = again = None
 
     def __init__(
         self,

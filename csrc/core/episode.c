@@ -200,3 +200,5 @@ int64_t be_batch_first_pending(const be_batch *batch, int64_t begin, int64_t end
     const uint8_t *found = memchr(batch->driver->pending + begin, 1, (size_t)(end - begin));
     return found ? found - batch->driver->pending : -1;
 }
+
+uint8_t *be_batch_pending(const be_batch *batch) { return batch->driver->pending; }

@@ -28,6 +28,9 @@ int be_batch_observe_first(be_batch *batch, const int64_t *lanes, int64_t count,
 /* First lane of begin..end-1 that has finished and waits for a reset, or -1. */
 int64_t be_batch_first_pending(const be_batch *batch, int64_t begin, int64_t end);
 
+/* Of all lanes: 1 where that is so. */
+uint8_t *be_batch_pending(const be_batch *batch);
+
 /* ---- failures --------------------------------------------------------------------------------------- */
 
 /* Whether single lanes may fail, and the type may truncate episodes. */

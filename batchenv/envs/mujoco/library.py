@@ -262,7 +262,9 @@ class Lanes:
         self.plan: steps.Plan | None = None  # with `together`
         self.trial: steps.SelfCheck | None = None  # checks lanes' own models
         starts = 2 * self._row_size + np.cumsum([0, *sizes])
-        self._places = {name: slice(*starts[k:][:2].tolist()) for k, name in enumerate(_core.MUJOCO_FIELDS)}
+        self._places: dict[str, slice] = {}
+        for name, begin, end in zip(fields, starts[:-1].tolist(), starts[1:].tolist(), strict=False):
+            self._places.setdefault(name, slice(begin, end))  # a field that is also observed comes twice
         self.records = np.zeros((count, starts[-1]))
         self.inputs = inputs.views(mujoco, model, self.records)
         begin, end = inputs.span(mujoco, model)
@@ -329,6 +331,10 @@ class Lanes:
         ends = 2 * self._row_size + np.cumsum(self.sizes)
         return self.fields[int(np.searchsorted(ends, index, "right"))]
 
+    def view(self, name: str) -> NDArray[np.float64]:
+        """The lanes' array of one of `fields`: a view, float64 (lanes, *shape in mjData)."""
+        return self.records[:, self._places[name]].reshape(len(self), *getattr(self.slots[0], name).shape)
+
     def field(self, name: str) -> NDArray[np.float64]:
         """A copy of the lanes' qpos, qvel or ctrl: float64 (lanes, size)."""
         return self.records[:, self._places[name]].copy()
@@ -337,8 +343,7 @@ class Lanes:
         """Sets one of `inputs` of lanes, and what they show of it. rows: one per lane."""
         self.inputs[name][lanes] = rows + 0.0  # not -0, which MuJoCo would add in another way than 0
         if name in self.fields:
-            start = 2 * self._row_size + sum(self.sizes[: self.fields.index(name)])
-            self.records[lanes, start : start + rows[0].size] = self.inputs[name][lanes].reshape(len(lanes), -1)
+            self.records[lanes, self._places[name]] = self.inputs[name][lanes].reshape(len(lanes), -1)
 
     def data(self, lane: int, stepped: bool, target: Any = None) -> Any:
         """An mjData with the lane's state and results (see be_mujoco_remake): a new one, or `target` if it can be used.

@@ -74,7 +74,8 @@ def _values(model: Any, data: Any, array: str) -> NDArray[Any]:
     return getattr(owner, name)
 
 
-def _names(mujoco: Any, model: Any, kind: str) -> list[str]:
+def names_of(mujoco: Any, model: Any, kind: str) -> list[str]:
+    """The names of all things of a kind, "" where one has none."""
     number = int(getattr(mujoco.mjtObj, f"mjOBJ_{kind.upper()}"))
     return [mujoco.mj_id2name(model, number, i) or "" for i in range(getattr(model, _OBJECTS[kind]))]
 
@@ -86,7 +87,7 @@ def _numbers(mujoco: Any, model: Any, kind: str, name: str, keywords: Mapping[st
     wanted = keywords[keyword] if name.startswith("@") else name
     if not isinstance(wanted, str):
         return [integer(keyword, wanted, 0, getattr(model, _OBJECTS[kind]) - 1)]
-    names = _names(mujoco, model, kind)
+    names = names_of(mujoco, model, kind)
     if wanted in names:
         return [names.index(wanted)]
     try:

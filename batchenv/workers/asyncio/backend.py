@@ -13,11 +13,12 @@ from gymnasium.vector import AutoresetMode
 from numpy.typing import NDArray
 
 from batchenv import _core
+from batchenv.backend.arrivals import Arrivals
 from batchenv.backend.protocol import Arguments, Flags, InfoDict, Options
 from batchenv.backend.snapshot import Snapshot
 from batchenv.spaces import nested
 from batchenv.workers.asyncio.event_loop import EventLoop
-from batchenv.workers.asyncio.lane import Arrivals, Order, Script
+from batchenv.workers.asyncio.lane import Order, Script
 from batchenv.workers.asyncio.scripts import given, keep_script, put_script, renewing, reset_script, step_script
 from batchenv.workers.backend import PythonBackend, check_env, check_spaces
 from batchenv.workers.saved import Saved

@@ -14,7 +14,8 @@ from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from batchenv.workers.asyncio.lane import Arrivals, Lane, Order, Script, has_coroutines
+from batchenv.backend.arrivals import Arrivals
+from batchenv.workers.asyncio.lane import Lane, Order, Script, has_coroutines
 from batchenv.workers.asyncio.precise_loop import new_event_loop
 
 MAX_THREADS = 1024  # for plain envs; if there are more of these, envs share threads

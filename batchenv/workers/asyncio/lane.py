@@ -5,103 +5,15 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import inspect
-import math
-import os
 import queue
-import threading
-import time
 from collections import deque
 from collections.abc import Callable, Iterable
 from typing import Any, Protocol
 
 from batchenv import _core
-
-_SLICE = 0.05  # seconds between checks for signals, which may have come to another thread
+from batchenv.backend.arrivals import Arrivals
 
 Script = Iterable[tuple[Any, tuple[Any, ...], dict[str, Any]]]
-
-
-class Arrivals:
-    """Lanes that have done what they were asked for, in the order in which they have. Others add; one thread waits and
-    takes.
-
-    Args:
-        batch: with this many lanes or more, `fileno` is readable.
-    """
-
-    def __init__(self, batch: int = 1):
-        self.lanes: list[int] = []
-        self._batch, self._wanted = batch, 0
-        self._enough, self._lock = threading.Event(), threading.Lock()
-        self._pipe: tuple[int, int] | None = None
-        self._readable = False
-
-    def add(self, order: Order, answers: list[Any]) -> None:
-        """Adds the lane of an order that has been done, or given up. Only the first report counts."""
-        with self._lock:
-            if order.done:
-                return
-            order.done, order.answers = True, answers
-            self.lanes.append(order.lane.number)
-            if len(self.lanes) >= self._wanted:
-                self._enough.set()
-            self._show()
-
-    def wait(self, count: int, timeout: float | None = None) -> bool:
-        """Waits until there are so many lanes, or for so many seconds; returns whether there are. Ctrl-C is answered
-        at once."""
-        with self._lock:
-            if len(self.lanes) >= count:
-                return True
-            self._wanted = count
-            self._enough.clear()
-        end = math.inf if timeout is None else time.monotonic() + timeout
-        while not self._enough.wait(min(_SLICE, max(0.0, end - time.monotonic()))):
-            if time.monotonic() >= end:
-                return False
-        return True
-
-    def take(self, count: int) -> None:
-        """Removes the first lanes."""
-        with self._lock:
-            del self.lanes[:count]
-            self._show()
-
-    def replaced(self) -> Arrivals:
-        """New arrivals with the descriptor of these. What is added here from now on is not seen there."""
-        others = Arrivals(self._batch)
-        with self._lock:
-            others._pipe, self._pipe = self._pipe, None
-            others._readable = self._readable
-        with others._lock:
-            others._show()
-        return others
-
-    def fileno(self) -> int:
-        """A descriptor that is readable as long as there are at least `batch` lanes."""
-        with self._lock:
-            if self._pipe is None:
-                self._pipe = os.pipe()
-                self._show()
-            return self._pipe[0]
-
-    def _show(self) -> None:
-        """Makes the descriptor readable, or not."""
-        if self._pipe is None:
-            return
-        ready = len(self.lanes) >= self._batch
-        if ready and not self._readable:
-            os.write(self._pipe[1], b"1")
-        elif self._readable and not ready:
-            os.read(self._pipe[0], 1)
-        self._readable = ready
-
-    def close(self) -> None:
-        """Closes the descriptor."""
-        with self._lock:
-            pipe, self._pipe = self._pipe, None
-        for descriptor in pipe or ():
-            os.close(descriptor)
 
 
 class Order:

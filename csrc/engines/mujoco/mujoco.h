@@ -123,6 +123,24 @@ typedef struct be_mujoco_together {
     const int64_t *array_of;     /* for each array: its number in BE_PHYSICS_ARRAYS, or -1 */
 } be_mujoco_together;
 
+/* What Python has computed of lanes whose task is in NumPy (tasks/staged.c): rows of all lanes, by port. Observations
+ * are the present ones, infos those of this step. */
+typedef struct be_mujoco_stage {
+    unsigned char *port[BE_MAX_PORTS];
+    const unsigned char *start[BE_MAX_PORTS]; /* observations at the start of episodes that are about to begin */
+    const double *reward;
+    const uint8_t *terminated, *truncated;
+    const char *const *failure, *const *start_failure; /* why a lane has failed in this call; NULL where it has not */
+} be_mujoco_stage;
+int be_mujoco_staged_open(be_batch *batch, const void *engine, be_error *error);
+int be_mujoco_staged_reset(be_batch *batch, const int64_t *lanes, int64_t count, const be_rows *rows, be_error *error);
+int be_mujoco_staged_observe(be_batch *batch, const int64_t *lanes, int64_t count, const be_rows *rows,
+                             be_error *error);
+int be_mujoco_staged_step(be_batch *batch, int64_t lane, int64_t end, const be_rows *rows, be_error *error);
+size_t be_mujoco_staged_saved_bytes(const be_batch *batch);
+void be_mujoco_staged_save(const be_batch *batch, int64_t lane, void *bytes);
+void be_mujoco_staged_load(be_batch *batch, int64_t lane, const void *bytes);
+
 /* What be_batch_options.engine points at for these types; batchenv/_core/mujoco.pxi fills it. It must stay where it is
  * as long as the batch lives, and so must everything that it points to. Only models and their arrays may change between
  * calls. */
@@ -172,6 +190,7 @@ typedef struct be_mujoco_source {
     int64_t num_slots;   /* if as many as lanes, lane i has slot i for itself */
     be_mujoco_slot *slots;
     be_mujoco_together together;
+    const be_mujoco_stage *stage; /* NULL, except for tasks in NumPy */
 } be_mujoco_source;
 
 static inline const be_mujoco_source *be_mujoco_source_of(const be_batch *batch) { return batch->engine; }

@@ -1,0 +1,424 @@
+"""The backend for tasks in NumPy: steps the physics of lanes, calls the task's functions, and lets the C core take what
+they have computed."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+from gymnasium.vector import AutoresetMode
+from numpy.typing import NDArray
+
+from batchenv import _core
+from batchenv.backend.arrivals import Arrivals
+from batchenv.backend.core import CoreBackend
+from batchenv.backend.protocol import Flags, InfoDict, LaneError, Options, Shortcuts
+from batchenv.backend.snapshot import Snapshot
+from batchenv.backend.stepwise import stepwise
+from batchenv.envs.mujoco.inputs import NAMES as INPUTS
+from batchenv.envs.mujoco.library import Lanes as Engine
+from batchenv.envs.mujoco.vectorized.translator import TaskTranslator
+from batchenv.envs.mujoco.vectorized.trial import check_rows, leaves
+from batchenv.envs.mujoco.vectorized.view import CONTROLLING, STARTING, Lanes, SomeLanes
+
+_SHARED = ("frame_skip", "on_unstable")  # params of the physics
+
+
+class _Arrays:
+    """See `view.Source`."""
+
+    def __init__(self, engine: Engine, core: _core.Batch, state: Mapping[str, Any]):
+        self.model, self.count, self.state = engine.model, len(engine), state
+        self.places: dict[Any, Any] = {}
+        self._core = core
+        self._known = {name: engine.view(name) for name in engine.fields}
+        self._known |= {name: engine.inputs[name] for name in INPUTS if name in engine.inputs}
+        self._known |= _core.views_of(core)
+        self.read_params()
+
+    def read_params(self) -> None:
+        """Takes over the params as they are now."""
+        params = self._core.get_params()
+        self.dt = self.model.opt.timestep * params["frame_skip"]
+        self.params = {name: np.array(np.broadcast_to(value, self.count)) for name, value in params.items()}
+
+    def array(self, name: str) -> NDArray[Any]:
+        found = self._known.get(name)
+        if found is None:
+            found = self.params.get(name)
+        if found is None:
+            raise AttributeError(
+                f"lanes have no array {name!r}; one of mjData's that was not read when the task was tried at first "
+                "must be named in the task's `reads`"
+            )
+        return found
+
+    def draw(self, numbers: NDArray[np.int64] | None, out: NDArray[Any], last: int | None) -> None:
+        _core.draw(self._core, numbers, out, last)
+
+
+class _Failed(Exception):
+    """A function of the task has raised an exception, or has returned what is wrong for all lanes."""
+
+
+class TaskBackend(CoreBackend):
+    """See `Backend`. The lanes belong to two batches: `physics` steps MuJoCo, and `core` does the rest."""
+
+    translator: TaskTranslator
+
+    def __init__(self, env_id: str, translator: TaskTranslator, num_envs: int, *, threads: int, **options: Any):
+        translator.threads = threads
+        super().__init__(env_id, translator, num_envs, threads=1, **options)
+        self._same_step = options["autoreset_mode"] is AutoresetMode.SAME_STEP
+        self._limit, self._task, self._found = options["limit"], translator.task, translator.found
+        engine = translator.lanes
+        shared = {name: value for name, value in self.core.get_params().items() if name in _SHARED}
+        disabled = _core.AUTORESET_MODES["DISABLED"]
+        self.physics = _core.Batch(
+            _core.MUJOCO_PHYSICS, num_envs, disabled, 0, shared, threads, 4, False, engine=engine
+        )
+        self.physics.set_queue(num_envs, options["cpus"])
+        self.physics.expect_resets()
+        self._source = engine.source
+        self._arrays = _Arrays(engine, self.core, self._found.state)
+        self._all = Lanes(self._arrays)
+        self._pending, self._physics_pending = _core.pending_of(self.core), _core.pending_of(self.physics)
+        self._elapsed = self._arrays.array("elapsed_steps")
+        self._every = np.arange(num_envs)
+        self._flight, self._landed = _core.Flight(self.core, options["batch_size"]), Arrivals(options["batch_size"])
+        self._resetting = np.zeros(num_envs, np.uint8)  # of lanes in flight: those that were sent to be reset
+        self._worker: ThreadPoolExecutor | None = None  # plays lanes that were sent
+        self._process = 0  # whose thread that is
+        self._make_stage()
+        model = engine.model
+        self._idle = np.zeros((num_envs, model.nu), np.float32)  # actions of the physics, which takes no notice of them
+        self._actions = np.zeros((num_envs, *self._found.action.shape), self._found.action.dtype)
+
+    def _make_stage(self) -> None:
+        def rows(part: Any) -> NDArray[Any]:
+            return np.zeros((self.num_envs, *part.shape), part.dtype)
+
+        made = self.translator.made
+        self._observations = {part.name: rows(part) for part in self._found.observations}
+        self._starts = {part.name: rows(part) for part in self._found.observations}
+        self._infos = {part.name: rows(part) for part in self._found.infos}
+        self._reward = np.zeros(self.num_envs)
+        self._terminated, self._truncated = np.zeros((2, self.num_envs), np.bool_)
+        ports = {made.observations[name]: array for name, array in self._observations.items()}
+        ports |= {made.infos[name]: array for name, array in self._infos.items()}
+        starts = {made.observations[name]: array for name, array in self._starts.items()}
+        self._stage = _core.MujocoStage(self._source, ports, starts, self._reward, self._terminated, self._truncated)
+
+    @property
+    def num_threads(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride] BatchEnv only reads it
+        return self.physics.num_threads
+
+    def shortcuts(self) -> Shortcuts:
+        return Shortcuts()
+
+    # ---- what the task's functions are asked for ---------------------------------------------------------------------
+
+    def _forget(self, numbers: NDArray[np.int64]) -> None:
+        """Forgets why these lanes have failed before."""
+        self._stage.clear(numbers)
+        for lane in self._source.raised.keys() & set(numbers.tolist()) if self._source.raised else ():
+            del self._source.raised[lane]
+
+    def _call(self, name: str, *arguments: Any) -> Any:
+        try:
+            return getattr(self._task, name)(*arguments)
+        except BaseException as problem:
+            told = f"{type(self._task).__name__}.{name}() has raised {type(problem).__name__}: {problem}"
+            raise _Failed(told) from problem
+
+    def _put(self, what: str, value: Any, target: dict[str, NDArray[Any]], where: Any, count: int) -> None:
+        """Copies arrays of a function into rows of all lanes."""
+        given = dict(leaves(value))
+        if given.keys() != target.keys():
+            raise ValueError(f"{what} returned {sorted(given)}, but at first {sorted(target)}: let it return the same")
+        for name, array in given.items():
+            rows = target[name]
+            check_rows(f"what {what} returned{f' as {name!r}' if name else ''}", array, (count, *rows.shape[1:]))
+            if not np.can_cast(array.dtype, rows.dtype, "same_kind"):
+                raise TypeError(f"what {what} returned is of {array.dtype}, but was of {rows.dtype} at first")
+            rows[where] = array
+
+    def _fail(self, numbers: NDArray[np.int64], problem: BaseException, starting: bool) -> None:
+        """Lets lanes fail because of an exception in the task."""
+        cause = problem.__cause__ if isinstance(problem, _Failed) and problem.__cause__ is not None else problem
+        self._stage.fail(numbers, str(problem), starting)
+        self._source.raised.update(dict.fromkeys(numbers.tolist(), cause))
+
+    def _let_fail(self, error: LaneError, starting: bool) -> NDArray[np.int64]:
+        """Lets lanes fail whose physics have; returns their numbers."""
+        for lane in error.env_id.tolist():
+            self._stage.fail(np.array([lane]), _core.failure_of(self.physics, lane), starting)
+        self._source.raised.update(error.causes)
+        return error.env_id
+
+    def _start(self, numbers: NDArray[np.int64]) -> None:
+        """Starts episodes in these lanes, and puts their observations onto the stage."""
+        if not len(numbers):
+            return
+        lanes = SomeLanes(self._arrays, numbers, fresh=True)
+        for name, value in self._found.state.items():
+            self._arrays.array(name)[numbers] = value
+        engine = self.translator.lanes
+        self._arrays.array("qpos")[numbers], self._arrays.array("qvel")[numbers] = engine.init_qpos, engine.init_qvel
+        mask = np.zeros(self.num_envs, np.bool_)
+        mask[numbers] = True
+        try:
+            lanes._begin(STARTING)
+            self._call("start", lanes)
+            lanes._end()
+            try:
+                self.physics.deliver(self.physics.reset(None, None if mask.all() else mask, {}))
+            except LaneError as error:
+                self._let_fail(error, starting=True)
+            lanes._begin()
+            self._put("observe()", self._call("observe", lanes), self._starts, numbers, len(numbers))
+            lanes._end()
+        except BaseException as problem:
+            self._fail(numbers, problem, starting=True)
+
+    def _step_physics(self, numbers: NDArray[np.int64] | None) -> NDArray[np.int64]:
+        """Steps these lanes (None: all); returns those that have failed."""
+        self._physics_pending[:] = 0  # `core` knows who waits for a reset
+        try:
+            if numbers is None:
+                result = self.physics.deliver(self.physics.step(self._idle))
+            else:
+                result = self.physics.deliver(self.physics.step_some(self._idle[: len(numbers)], numbers))
+        except LaneError as error:
+            failed = self._let_fail(error, starting=False)
+            result = error.result
+        else:
+            failed = np.zeros(0, np.int64)
+        self._truncated[... if numbers is None else numbers] = result[3]
+        return failed
+
+    def _play(self, numbers: NDArray[np.int64] | None) -> None:
+        """Steps these lanes (None: all), and puts what that gives onto the stage. Lanes that wait for their reset are
+        started."""
+        numbers = None if numbers is None or len(numbers) == self.num_envs else numbers
+        self._forget(self._every if numbers is None else numbers)
+        waiting = self._pending != 0 if numbers is None else self._pending[numbers] != 0
+        due = np.flatnonzero(waiting) if numbers is None else numbers[waiting]
+        if numbers is None:
+            stepped, lanes = (None if not len(due) else np.flatnonzero(~waiting)), self._all
+        else:
+            stepped = numbers[~waiting]
+            lanes = SomeLanes(self._arrays, stepped)
+        chosen = self._every if stepped is None else stepped
+        if len(chosen):
+            failed = self._play_lanes(lanes, stepped, chosen)
+            if self._same_step:
+                due = np.concatenate([due, self._ended(chosen, failed)])
+        self._start(np.sort(due))
+
+    def _ended(self, chosen: NDArray[np.int64], failed: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Those of the lanes stepped whose episodes end in this step."""
+        ended = self._terminated[chosen] | self._truncated[chosen] | np.isin(chosen, failed)
+        if self._limit:
+            ended |= self._elapsed[chosen] + 1 >= self._limit
+        return chosen[ended]
+
+    def _play_lanes(
+        self, lanes: Lanes, stepped: NDArray[np.int64] | None, chosen: NDArray[np.int64]
+    ) -> NDArray[np.int64]:
+        """Calls the task's functions, and steps the physics of lanes that do not wait for a reset. stepped: their
+        numbers; None: all. Returns those that have failed."""
+        whole = lanes is self._all
+        where: Any = ... if whole else chosen
+        active = stepped if whole else None  # lanes that wait draw no random numbers
+        actions = self._actions if whole else self._actions[chosen]
+        count, nu = len(lanes), self._arrays.model.nu
+        try:
+            lanes._begin(CONTROLLING, active)
+            controls = np.asarray(self._call("control", lanes, actions))
+            lanes._end()
+            self._arrays.array("ctrl")[where] = check_rows("what control() returned", controls, (count, nu))
+            failed = self._step_physics(stepped)
+            lanes._begin((), active)
+            self._take_reward(self._call("reward", lanes, actions), where, count)
+            ended = check_rows("what terminated() returned", np.asarray(self._call("terminated", lanes)), (count,))
+            self._terminated[where] = ended
+            self._call("update", lanes, actions)
+            self._put("observe()", self._call("observe", lanes), self._observations, where, count)
+            self._put("info()", {**self._terms, **self._call("info", lanes)}, self._infos, where, count)
+            lanes._end()
+        except BaseException as problem:
+            self._fail(chosen, problem, starting=False)
+            return chosen
+        wrong = chosen[np.isnan(self._reward[chosen])]
+        if len(wrong):
+            self._stage.fail(wrong, f"{type(self._task).__name__}.reward() gave nan", False)
+        return np.concatenate([failed, wrong])
+
+    def _take_reward(self, reward: Any, where: Any, count: int) -> None:
+        """Sums terms, and keeps them for the infos."""
+        self._terms: dict[str, Any] = {}
+        if self._found.terms:
+            if not isinstance(reward, Mapping) or list(reward) != self._found.terms:
+                raise ValueError(f"reward() must return a dict of {self._found.terms}, as it did at first")
+            self._terms = {"rewards": reward}
+            total = np.zeros(count)
+            for name, term in reward.items():
+                total = total + check_rows(f"the term {name!r} of reward()", np.asarray(term), (count,))
+            reward = total
+        self._reward[where] = check_rows("what reward() returned", np.asarray(reward), (count,))
+
+    # ---- what BatchEnv calls -----------------------------------------------------------------------------------------
+
+    def reset(self, seeds: Any, mask: Flags | None, options: Options) -> tuple[Any, InfoDict]:
+        self._check_options(options)
+        lanes = self._every if mask is None else np.flatnonzero(mask)
+        if mask is None:
+            self._settle()
+        else:
+            self.core.require_reset("env.reset(options={'reset_mask': ...})")
+            self._flight.refuse("reset() of some lanes", lanes)
+        self._forget(lanes)
+        self.core.seed(seeds, mask)
+        with _core.Whole(self.core):
+            self._start(lanes)
+            return self.core.deliver(self.core.reset(None, mask, options))
+
+    def step(self, actions: Any, out: Any) -> Any:
+        self._flight.refuse("step()")
+        self.core.refuse_unready(None, "env.step()", "stepping", "no lane has been stepped")
+        out = _core.take_actions(self.core, actions, None, [self._actions], out)
+        with _core.Whole(self.core):
+            self._play(None)
+            return self.core.deliver(self.core.step(self._actions, out))
+
+    def step_some(self, actions: Any, env_id: Any, out: Any) -> Any:
+        self._flight.refuse("step()")
+        lanes = self._take(actions, env_id, out, "env.step()", "stepping", "no lane has been stepped")
+        with _core.Whole(self.core):
+            self._play(lanes)
+            return self.core.deliver(self.core.step_some(self._actions[lanes], lanes, out))
+
+    def _take(self, actions: Any, env_id: Any, out: Any, doing: str, what: str, ending: str) -> NDArray[np.int64]:
+        """Checks lanes, their actions and `out`, and takes the actions; returns the lanes."""
+        self.core.require_reset(doing)
+        lanes = self._flight.lanes(env_id, ending)
+        self.core.refuse_unready(lanes, doing, what, ending)
+        _core.take_actions(self.core, actions, lanes, [self._actions], out)
+        return lanes
+
+    # ---- lanes in flight ---------------------------------------------------------------------------------------------
+
+    def _send_off(self, lanes: NDArray[np.int64], play: Callable[[NDArray[np.int64]], None]) -> None:
+        """Lets a thread of our own play these lanes."""
+        if self._process != os.getpid():
+            self._worker, self._process = ThreadPoolExecutor(1, "batchenv"), os.getpid()
+        self._flight.depart(lanes)
+        landed = self._landed
+
+        def work() -> None:
+            try:
+                play(lanes)
+            finally:
+                landed.extend(lanes.tolist())
+
+        assert self._worker is not None
+        self._worker.submit(work)
+
+    def _settle(self) -> None:
+        """Waits for the lanes in flight, and drops their results."""
+        if self._flight.count and self._process != os.getpid():  # they are the parent process's
+            self._landed = self._landed.replaced()
+        else:
+            self._landed.wait(self._flight.count)
+            self._landed.take(len(self._landed.lanes))
+        self._flight.clear()
+        self._resetting[:] = 0
+
+    def hold(self, settle: bool = True) -> Any:
+        if settle and self._flight.count and self._process == os.getpid():
+            self._landed.wait(self._flight.count)
+        return super().hold(settle)
+
+    def send(self, actions: Any, env_id: Any) -> NDArray[np.int64]:
+        lanes = self._take(actions, env_id, None, "send()", "sending", "nothing was sent")
+        self._send_off(lanes, self._play)
+        return lanes
+
+    def send_reset(self, seeds: Any, options: Options) -> None:
+        self._check_options(options)
+        self._settle()
+        self._forget(self._every)
+        self.core.expect_resets()
+        self.core.seed(seeds, None)
+        self._resetting[:] = 1
+        self._send_off(self._every.copy(), self._start)
+
+    def recv(self, timeout: float | None) -> Any:
+        self._flight.refuse_starved()
+        rows = self._flight.rows
+        if not self._landed.wait(rows, timeout):
+            raise _core.batch_late(rows, timeout)
+        with _core.Whole(self.core):
+            for lane in self._landed.lanes[:rows]:
+                self._flight.land(lane)
+            lanes = self._flight.upcoming()
+            resets = self._resetting[lanes]
+            self._landed.take(rows)
+            self._resetting[lanes] = 0
+            self._flight.receive(lanes)
+            return self.core.deliver(self.core.step_some(self._actions[lanes], lanes, None, resets))
+
+    def in_flight(self) -> int:
+        return self._flight.count
+
+    def fileno(self) -> int:
+        return self._landed.fileno()
+
+    def close(self) -> None:
+        super().close()
+        if self._worker is not None and self._process == os.getpid():
+            self._worker.shutdown()
+        self.physics.close()
+        self._landed.close()
+
+    # ---- states and params -------------------------------------------------------------------------------------------
+
+    def snapshot(self, lanes: NDArray[np.int64]) -> Snapshot:
+        self._flight.refuse("snapshot()", lanes)
+        return super().snapshot(lanes)
+
+    def restore(self, snapshot: Snapshot, rows: NDArray[np.int64], lanes: NDArray[np.int64]) -> Any:
+        if self.core.needs_reset and len(lanes) == self.num_envs:
+            self._settle()
+        self._flight.refuse("restore()", lanes)
+        return super().restore(snapshot, rows, lanes)
+
+    def rollout(self, actions: Any, steps: int, key: int, first_step: int, out: Any) -> tuple[Any, ...]:
+        return stepwise(self, actions, steps, key, first_step, out)
+
+    def set_params(self, params: dict[str, Any], lanes: NDArray[np.int64] | None) -> None:
+        super().set_params(params, lanes)
+        self.physics.set_params({name: value for name, value in self.core.get_params().items() if name in _SHARED})
+        self._arrays.read_params()
+
+    def set_state(self, values: dict[str, Any], lanes: NDArray[np.int64]) -> Any:
+        self._flight.refuse("set_state()", lanes)
+        super().set_state(values, lanes)
+        self._look_again(np.sort(lanes))
+        return self.core.observe()
+
+    def _look_again(self, numbers: NDArray[np.int64]) -> None:
+        """Computes the observations of these lanes anew, without drawing from their random streams."""
+        streams = _core.streams_of(self.core)
+        before = streams[numbers].copy()
+        lanes = SomeLanes(self._arrays, numbers)
+        lanes._begin()
+        try:
+            observed = self._call("observe", lanes)
+        finally:
+            streams[numbers] = before
+        self._put("observe()", observed, self._observations, numbers, len(numbers))

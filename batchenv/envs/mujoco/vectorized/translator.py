@@ -1,0 +1,72 @@
+"""What a task in NumPy has besides params and state: its model, and the type that is made of it."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from typing import Any
+
+from batchenv import _core
+from batchenv.backend.transforms import DEFAULTS
+from batchenv.envs.mujoco import library
+from batchenv.envs.mujoco.tasks import Task, read_own
+from batchenv.envs.mujoco.vectorized.task import MuJoCoTask
+from batchenv.envs.mujoco.vectorized.trial import Found, try_task
+
+_numbers = itertools.count()
+
+
+class TaskTranslator(Task):
+    """See `Translator`.
+
+    Args:
+        make_task: a class derived from `MuJoCoTask`, or another callable that makes such an object.
+        xml: the model: an XML file, or XML text.
+
+    Attributes:
+        task: the object. found: what it is like. made: its type.
+        threads: how many threads may step the physics.
+    """
+
+    unlimited = True
+    threads: int
+
+    def __init__(self, make_task: Callable[[], MuJoCoTask], xml: Any):
+        super().__init__()
+        if not callable(make_task):
+            raise TypeError(f"task={make_task!r} must be a class derived from batchenv.MuJoCoTask")
+        self._own_model = read_own(xml, "xml")
+        if not self._own_model.nu:
+            raise ValueError("the model has no actuators, so a task has nothing to act on: add an <actuator> to it")
+        self.task = make_task()
+        if not isinstance(self.task, MuJoCoTask):
+            raise TypeError(f"task={make_task!r} made {self.task!r}, which is no batchenv.MuJoCoTask")
+        self.name = type(self.task).__name__
+        self.task.model = self._own_model
+        self.found: Found = try_task(self.task)
+        ports = [(part.name, part.dtype, part.shape, part.low, part.high) for part in self.found.observations]
+        self.made = _core.TaskType(
+            f"{self.name} in NumPy {next(_numbers)}",
+            self.found.action[1:],
+            ports,
+            [(part.name, part.dtype, part.shape) for part in self.found.infos],
+            [(name, value.dtype, value.size) for name, value in self.found.state.items()],
+            list(self.found.params.items()),
+            self.task.frame_skip,
+        )
+        self.type_name = self.made.name
+
+    def _read(self, xml: Any) -> Any:
+        return self._own_model
+
+    def check_transforms(self, asked: dict[str, Any]) -> None:
+        if asked["action_repeat"] != DEFAULTS["action_repeat"]:
+            raise ValueError(
+                f"action_repeat={asked['action_repeat']} cannot be used with tasks in NumPy: frame_skip says how many "
+                "of MuJoCo's steps an action lasts"
+            )
+
+    def engine(self, num_envs: int, threads: int) -> library.Lanes:
+        self.lanes = library.Lanes(self._model, num_envs, self.threads + 1, (), self.found.reads, self.unlimited)
+        self.lanes.source.task = self.made
+        return self.lanes

@@ -1,0 +1,509 @@
+"""Tasks over a model in NumPy (batchenv.MuJoCoTask): examples/own_task/stand.py, against the same task in C."""
+
+import importlib.util
+import os
+import pickle
+import threading
+from pathlib import Path
+
+import gymnasium
+import numpy as np
+import pytest
+
+import batchenv
+
+EXAMPLES = Path(__file__).resolve().parents[3] / "examples/own_task"
+ROBOT = EXAMPLES / "quadruped.xml"
+LANES = 6
+
+
+def load():
+    spec = importlib.util.spec_from_file_location("stand", EXAMPLES / "stand.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module.Stand
+
+
+Stand = load()
+
+
+@pytest.fixture(scope="module")
+def in_c():
+    return batchenv.compile(EXAMPLES / "stand.c").ids[0]
+
+
+def make(task=Stand, lanes=LANES, **kwargs):
+    return batchenv.make_mujoco(ROBOT, lanes, task=task, **kwargs)
+
+
+def actions_of(rng, lanes=LANES, scale=1.0):
+    return rng.uniform(-scale, scale, (lanes, 12)).astype(np.float32)
+
+
+def same(ours, theirs):
+    """Whether two steps' results are the same to the last bit, infos included."""
+    for one, other in zip(ours[:4], theirs[:4], strict=True):
+        assert one.tobytes() == other.tobytes()
+    assert ours[4].keys() == theirs[4].keys()
+    for name in ours[4].keys() - {"episode", "final_obs", "final_info"}:
+        assert np.array_equal(ours[4][name], theirs[4][name]), name
+    for one, other in zip(ours[4].get("final_obs", ()), theirs[4].get("final_obs", ()), strict=True):
+        assert (one is None) == (other is None) and (one is None or one.tobytes() == other.tobytes())
+    if "episode" in ours[4]:
+        for key in "rl":
+            assert np.array_equal(ours[4]["episode"][key], theirs[4]["episode"][key])
+
+
+@pytest.mark.parametrize("mode", ["NextStep", "SameStep"])
+@pytest.mark.parametrize("threads", [1, 2])
+def test_the_bits_of_the_same_task_in_c(mode, threads, in_c):
+    """Episodes end at the time limit, by falling in lanes that are too strict, and by both."""
+    settings = {"autoreset_mode": mode, "max_episode_steps": 13, "record_episode_statistics": True}
+    settings["least_height"] = [0.0, 0.0, 0.15, 0.28, 0.3, 0.5]
+    ours = make(num_threads=threads, **settings)
+    theirs = batchenv.make(in_c, LANES, xml_file=str(ROBOT), **settings)
+    assert ours.single_action_space == theirs.single_action_space
+    assert ours.single_observation_space == theirs.single_observation_space
+    assert ours.reset(seed=3)[0].tobytes() == theirs.reset(seed=3)[0].tobytes()
+    rng, ended = np.random.default_rng(0), 0
+    for _ in range(60):
+        actions = actions_of(rng)
+        results = ours.step(actions)
+        same(results, theirs.step(actions))
+        ended += results[2].sum()
+    assert ended > 20
+    assert ours.get_attr("physics")[0].split(":")[0] == theirs.get_attr("physics")[0].split(":")[0]
+    mask = np.array([True, False, True, False, False, False])
+    options = {"reset_mask": mask}
+    assert ours.reset(seed=9, options=options)[0].tobytes() == theirs.reset(seed=9, options=options)[0].tobytes()
+    some = np.array([4, 1, 5])
+    same(ours.step(actions[some], some), theirs.step(actions[some], some))
+    same(ours.step(actions), theirs.step(actions))
+
+
+@pytest.mark.parametrize("mode", ["NextStep", "SameStep"])
+def test_lanes_in_flight_do_what_those_in_c_do(mode, in_c):
+    settings = {"autoreset_mode": mode, "max_episode_steps": 5, "least_height": [0.0, 0.28, 0.0, 0.3, 0.0, 0.5]}
+    ours, theirs = make(batch_size=3, **settings), batchenv.make(in_c, LANES, xml_file=str(ROBOT), **settings)
+    expected, _ = theirs.reset(seed=1)
+    ours.async_reset(seed=1)
+    rows = {lane: [] for lane in range(LANES)}
+    for _ in range(40):
+        observations, *_, infos = ours.recv()
+        lanes = infos["env_id"]
+        assert len(lanes) == 3
+        for lane, row in zip(lanes, observations, strict=True):
+            rows[lane].append(row)
+        ours.send(np.zeros((3, 12), np.float32), lanes)
+    steps = [expected, *(theirs.step(np.zeros((LANES, 12), np.float32))[0] for _ in range(40))]
+    for lane, seen in rows.items():
+        assert len(seen) > 10
+        for time, row in enumerate(seen):
+            assert row.tobytes() == steps[time][lane].tobytes(), (lane, time)
+    with pytest.raises(RuntimeError, match="while 6 lanes are in flight"):
+        ours.step(np.zeros((LANES, 12), np.float32))
+    with pytest.raises(RuntimeError, match="in flight"):
+        ours.snapshot()
+    ours.reset(seed=1)
+    assert ours.step(np.zeros((LANES, 12), np.float32))[0].tobytes() == steps[1].tobytes()
+
+
+def test_snapshots_and_state(in_c):
+    env = make()
+    env.reset(seed=0)
+    actions = [actions_of(np.random.default_rng(k)) for k in range(4)]
+    present = env.step(actions[0])[0]
+    snapshot = pickle.loads(pickle.dumps(env.snapshot()))
+    assert (env.state["last_action"] == actions[0]).all() and (env.state["elapsed_steps"] == 1).all()
+    later = [env.step(one)[:2] for one in actions[1:]]
+    assert env.restore(snapshot).tobytes() == present.tobytes()
+    for one, (observations, rewards) in zip(actions[1:], later, strict=True):
+        result = env.step(one)
+        assert result[0].tobytes() == observations.tobytes() and result[1].tobytes() == rewards.tobytes()
+    other = make()
+    assert other.restore(snapshot).tobytes() == present.tobytes()  # before any reset
+    assert other.step(actions[1])[0].tobytes() == later[0][0].tobytes()
+
+
+class Everything(batchenv.MuJoCoTask):
+    """What Stand does not use: terms, dicts, dtypes, integers, a push, things by name."""
+
+    frame_skip = 2
+    params = {"weight": 1.5, "count": 3, "flag": True}
+    action_space = gymnasium.spaces.Box(-2, 2, (3,), np.float64)
+
+    def prepare(self):
+        self.state = {"command": np.zeros(2, np.float32), "timer": np.int64(0), "phase": np.float64(0.5)}
+
+    def start(self, lanes):
+        lanes.command = lanes.normal(0, 1, 2)
+        lanes.timer = lanes.integers(2, 9)
+
+    def control(self, lanes, actions):
+        lanes.xfrc_applied[:, 1, 2] = lanes.weight * lanes.count
+        return np.repeat(actions, 4, axis=1)
+
+    def reward(self, lanes, actions):
+        return {"alive": np.ones(len(lanes)), "track": -np.abs(lanes.command).sum(1)}
+
+    def update(self, lanes, actions):
+        lanes.timer -= 1
+        lanes.phase[lanes.timer < 3] = 0.25
+
+    def observe(self, lanes):
+        return {
+            "policy": lanes.qpos.astype(np.float32),
+            "critic": {"timer": lanes.timer[:, None], "feet": lanes.geoms(".*_foot").xpos.astype(np.float32)},
+        }
+
+
+def test_dicts_terms_and_dtypes():
+    env = make(Everything, 4, count=[1, 2, 3, 4])
+    observations, _ = env.reset(seed=0)
+    space = env.single_observation_space
+    assert space["policy"].dtype == np.float32 and space["critic"]["timer"].dtype == np.int64
+    assert space["critic"]["feet"].shape == (4, 3)
+    assert env.observation_space.contains(observations)
+    commands, timers = env.state["command"], env.state["timer"]
+    for lane in range(4):  # as the lane's own generator draws them
+        rng = gymnasium.utils.seeding.np_random(lane)[0]
+        assert np.array_equal(commands[lane], rng.normal(0, 1, 2).astype(np.float32))
+        assert timers[lane] == rng.integers(2, 9)
+    observations, rewards, _, _, infos = env.step(np.zeros((4, 3)))
+    assert infos["rewards"].keys() >= {"alive", "track"}
+    assert np.allclose(rewards, 1 - np.abs(commands).sum(1))
+    assert np.array_equal(infos["rewards"]["alive"], np.ones(4))
+    assert env.get_attr("data")[2].xfrc_applied[1, 2] == 1.5 * 3
+    assert np.array_equal(observations["critic"]["timer"][:, 0], timers - 1)
+    assert env.state["phase"].tolist() == [0.25 if timer < 4 else 0.5 for timer in timers]
+
+
+def test_params_and_fields_of_lanes():
+    env = make(lanes=4)
+    env.reset(seed=0)
+    env.set_params(least_height=[0, 1, 0, 1], frame_skip=1)
+    env.set_params(body_mass=env.get_attr("model")[0].body_mass * 2, lanes=[2])
+    assert env.step(np.zeros((4, 12), np.float32))[2].tolist() == [False, True, False, True]
+    assert env.get_attr("time") == env.get_attr("dt")
+    with pytest.raises(TypeError, match="least_heigt"):
+        env.set_params(least_heigt=3)
+    with pytest.raises(TypeError, match="least_heigt"):
+        make(least_heigt=3)
+    with pytest.raises(ValueError, match="action_repeat=3 cannot be used with tasks in NumPy: frame_skip"):
+        make(action_repeat=3)
+
+
+def test_set_state_shows_at_once_and_draws_nothing():
+    class Noisy(Everything):
+        def observe(self, lanes):
+            return lanes.phase[:, None] + lanes.uniform(-1, 1, 1)
+
+    env, other = make(Noisy, 3), make(Noisy, 3)
+    for one in (env, other):
+        one.reset(seed=5)
+    before = env.step(np.zeros((3, 3)))[0]
+    other.step(np.zeros((3, 3)))
+    after = env.set_state({"phase": 9.0}, lanes=[1])
+    assert np.array_equal(after[[0, 2]], before[[0, 2]]) and 8 <= after[1, 0] <= 10
+    env.set_state({"phase": other.state["phase"]})
+    assert env.step(np.zeros((3, 3)))[0].tobytes() == other.step(np.zeros((3, 3)))[0].tobytes()
+
+
+def test_rollouts_transforms_and_pictures():
+    env = make(frame_stack=2, normalize_observation=True, reward_scale=2.0)
+    plain = make()
+    env.reset(seed=0)
+    plain.reset(seed=0)
+    actions = np.stack([actions_of(np.random.default_rng(k)) for k in range(5)])
+    rollout = env.rollout(actions)
+    for step in range(5):
+        assert np.allclose(rollout.rewards[step], 2 * plain.step(actions[step])[1])
+    assert rollout.observations.shape == (5, LANES, 2, 44)
+
+
+def test_two_threads_that_call():
+    """The second one is refused while the first one's step runs, and nothing is lost."""
+
+    class Slow(Stand):
+        entered, go = threading.Event(), threading.Event()
+
+        def update(self, lanes, actions):
+            super().update(lanes, actions)
+            if len(lanes) == LANES and self.armed:
+                self.entered.set()
+                assert self.go.wait(20)
+
+        armed = False
+
+    env = make(Slow)
+    env.reset(seed=0)
+    Slow.armed = True
+    thread = threading.Thread(target=env.step, args=(np.zeros((LANES, 12), np.float32),))
+    thread.start()
+    assert Slow.entered.wait(20)
+    with pytest.raises(RuntimeError):
+        env.step(np.zeros((LANES, 12), np.float32))
+    Slow.go.set()
+    thread.join()
+    assert (env.state["elapsed_steps"] == 1).all()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+def test_a_forked_child_goes_on():
+    env = make()
+    env.async_reset(seed=0)
+    env.recv()  # its thread is not the child's
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        env.send(np.zeros((LANES, 12), np.float32))
+        os.write(writing, env.recv()[0][0].tobytes())
+        os._exit(0)
+    os.close(writing)
+    env.send(np.zeros((LANES, 12), np.float32))
+    mine = env.recv()[0][0].tobytes()
+    with os.fdopen(reading, "rb") as pipe:
+        assert pipe.read() == mine
+    assert os.waitpid(child, 0)[1] == 0
+
+
+# ---- what is wrong -------------------------------------------------------------------------------------------------
+
+
+def changed(**members):
+    return type("Changed", (Stand,), members)
+
+
+@pytest.mark.parametrize(
+    "members,words",
+    [
+        ({"observe": lambda self, lanes: lanes.body("trnk").xpos}, "the model has no body 'trnk'.*trunk"),
+        ({"observe": lambda self, lanes: lanes.sensor("gyr")}, "the model has no sensor 'gyr'.*gyro"),
+        ({"observe": lambda self, lanes: lanes.qpo}, "lanes have no array 'qpo'.*qpos"),
+        ({"observe": lambda self, lanes: lanes.qpos[0]}, r"observe\(\) is of shape \(19,\), but must be of shape \(2,"),
+        ({"observe": lambda self, lanes: np.array([["a"]] * 2)}, "is of dtype <U1"),
+        ({"reward": lambda self, lanes, actions: np.zeros((2, 1))}, r"reward\(\) is of shape \(2, 1\)"),
+        ({"terminated": lambda self, lanes: True}, r"terminated\(\) returns is of shape \(\)"),
+        ({"control": lambda self, lanes, actions: actions[:, :3]}, r"control\(\) returns is of shape \(2, 3\)"),
+        ({"update": lambda self, lanes, actions: 1 / 0}, r"Changed\.update\(\) has raised ZeroDivisionError"),
+        ({"reward": lambda self, lanes, actions: lanes.qpos.fill(0)}, "read-only"),
+        ({"observe": lambda self, lanes: setattr(lanes, "qpos", 0)}, r"lanes\.qpos cannot be written here; .*last_act"),
+        ({"params": {"qpos": 1.0}}, "'qpos', but lanes.qpos is something else"),
+        ({"params": {"speed": "fast"}}, r"params\['speed'\]='fast' must be a finite number"),
+        ({"prepare": lambda self: setattr(self, "state", {"a": np.zeros((2, 2))})}, r"state\['a'\] is of .*\(2, 2\)"),
+        ({"action_space": gymnasium.spaces.Discrete(3)}, "must be a Box"),
+        ({"observation_space": gymnasium.spaces.Box(-1, 1, (3,))}, "but its space is Box"),
+        ({"info": lambda self, lanes: {"least_height": np.zeros(2)}}, "'least_height', which is a param's name"),
+    ],
+)
+def test_tasks_that_are_refused(members, words):
+    with pytest.raises((ValueError, TypeError, RuntimeError), match=words):
+        make(changed(**members))
+
+
+def test_what_is_no_task():
+    with pytest.raises(TypeError, match=r"must be a class derived from batchenv\.MuJoCoTask"):
+        make(5)
+    with pytest.raises(TypeError, match=r"which is no batchenv\.MuJoCoTask"):
+        make(dict)
+    with pytest.raises(ValueError, match="no actuators"):
+        batchenv.make_mujoco("<mujoco><worldbody/></mujoco>", task=Stand)
+
+
+@pytest.mark.parametrize("mode", ["NextStep", "SameStep", "Disabled"])
+@pytest.mark.parametrize("name", ["control", "reward", "terminated", "update", "observe"])
+def test_an_exception_in_a_function(name, mode):
+    """All lanes of the call fail, with the exception as the cause, and the env goes on."""
+
+    def fail(self, lanes, *arguments):
+        if self.armed and len(lanes) == LANES:
+            raise KeyError("mine")
+        return getattr(Stand, name)(self, lanes, *arguments)
+
+    task = changed(**{name: fail, "armed": False})
+    env = make(task, autoreset_mode=mode)
+    env.reset(seed=0)
+    env.step(np.zeros((LANES, 12), np.float32))
+    task.armed = True
+    with pytest.raises(batchenv.LaneError, match=rf"Changed\.{name}\(\) has raised KeyError: 'mine'") as caught:
+        env.step(np.zeros((LANES, 12), np.float32))
+    assert caught.value.env_id.tolist() == list(range(LANES))
+    assert isinstance(caught.value.__cause__, KeyError)
+    task.armed = False
+    if mode == "Disabled":
+        env.reset(options={"reset_mask": np.ones(LANES, bool)})
+    env.step(np.zeros((LANES, 12), np.float32))
+    # In SAME_STEP lanes have been reset in the call that failed, unless that could not be either.
+    started = mode == "Disabled" or (mode == "SameStep" and name != "observe")
+    assert (env.state["elapsed_steps"] == started).all()
+
+
+def test_ctrl_c_in_a_function():
+    def interrupt(self, lanes):
+        if self.armed:
+            raise KeyboardInterrupt
+        return Stand.terminated(self, lanes)
+
+    task = changed(terminated=interrupt, armed=False)
+    env = make(task)
+    env.reset(seed=0)
+    task.armed = True
+    with pytest.raises(KeyboardInterrupt):
+        env.step(np.zeros((LANES, 12), np.float32))
+    task.armed = False
+    env.reset(seed=0)
+    env.step(np.zeros((LANES, 12), np.float32))
+
+
+def test_rewards_that_are_no_numbers():
+    def reward(self, lanes, actions):
+        rewards = np.zeros(len(lanes))
+        rewards[lanes.elapsed_steps == 1] = np.nan if self.armed else 0
+        return rewards
+
+    task = changed(reward=reward, armed=False)
+    env = make(task)
+    env.reset(seed=0)
+    env.step(np.zeros((3, 12), np.float32), [0, 1, 4])
+    task.armed = True
+    with pytest.raises(batchenv.LaneError, match=r"lane 0: Changed\.reward\(\) gave nan") as caught:
+        env.step(np.zeros((LANES, 12), np.float32))
+    assert caught.value.env_id.tolist() == [0, 1, 4]
+    assert caught.value.result[3].tolist() == [True, True, False, False, True, False]
+
+
+def test_starts_that_fail():
+    """The lanes that start fail; the next step tries again."""
+
+    def start(self, lanes):
+        if self.armed:
+            raise OSError("no start")
+        Stand.start(self, lanes)
+
+    task = changed(start=start, armed=False)
+    env = make(task, max_episode_steps=2)
+    env.reset(seed=0)
+    actions = np.zeros((LANES, 12), np.float32)
+    env.step(actions)
+    env.step(actions)
+    task.armed = True
+    with pytest.raises(batchenv.LaneError, match="no start"):
+        env.step(actions)
+    task.armed = False
+    env.step(actions)
+    assert (env.state["elapsed_steps"] == 0).all()
+    task.armed = True
+    with pytest.raises(batchenv.LaneError, match="no start"):
+        env.reset(seed=0)
+
+
+def test_simulations_that_become_unstable():
+    """Those lanes alone fail, or are cut short, as tasks in C."""
+    weak = ROBOT.read_text().replace("<worldbody", '<option timestep="0.2"/>\n<worldbody', 1)
+    for how in ("raise", "reset"):
+        env = batchenv.make_mujoco(weak, LANES, task=Stand, on_unstable=how, action_scale=[0, 0, 0, 1e6, 0, 1e6])
+        env.reset(seed=0)
+        ended = np.zeros(LANES, bool)
+        for _ in range(12):
+            try:
+                result = env.step(np.ones((LANES, 12), np.float32))
+            except batchenv.LaneError as error:
+                assert how == "raise" and "unstable" in str(error)
+                result = error.result
+            ended |= result[3]
+        assert ended[[3, 5]].all()
+
+
+def test_functions_see_only_lanes_that_are_stepped():
+    """The others keep their state, and draw nothing."""
+
+    class Counting(Stand):
+        def prepare(self):
+            super().prepare()
+            self.state["steps"] = 0
+
+        def update(self, lanes, actions):
+            super().update(lanes, actions)
+            lanes.steps += 1
+            lanes.uniform(size=2)
+
+    env = make(Counting)
+    env.reset(seed=0)
+    before = [rng.bit_generator.state["state"]["state"] for rng in env.np_random]
+    env.step(np.zeros((2, 12), np.float32), [1, 3])
+    after = [rng.bit_generator.state["state"]["state"] for rng in env.np_random]
+    assert env.state["steps"].tolist() == [0, 1, 0, 1, 0, 0]
+    assert [one == other for one, other in zip(before, after, strict=True)] == [True, False, True, False, True, True]
+
+
+def test_an_array_that_was_not_tried():
+    class Later(Stand):
+        def observe(self, lanes):
+            if lanes.elapsed_steps.any():
+                assert lanes.cvel.shape == (len(lanes), lanes._source.model.nbody, 6)
+            return super().observe(lanes)
+
+    env = make(Later)
+    env.reset(seed=0)
+    env.step(np.zeros((LANES, 12), np.float32))
+    with pytest.raises(batchenv.LaneError, match=r"'cvel'.*must be named in the task's `reads`"):
+        env.step(np.zeros((LANES, 12), np.float32))
+    Later.reads = ("cvel",)
+    env = make(Later)
+    env.reset(seed=0)
+    for _ in range(3):
+        env.step(np.zeros((LANES, 12), np.float32))
+
+
+def test_gymnasiums_ant_in_numpy():
+    """The same rewards and ends as Gymnasium's own task, from the same physics."""
+    from batchenv.envs.mujoco.tasks import assets
+
+    class Ant(batchenv.MuJoCoTask):
+        frame_skip = 5
+
+        def prepare(self):
+            self.state = {"x": 0.0}
+
+        def start(self, lanes):
+            lanes.qpos += lanes.uniform(-0.1, 0.1, self.model.nq)
+            lanes.qvel += 0.1 * lanes.normal(0, 1, self.model.nv)
+
+        def control(self, lanes, actions):
+            lanes.x = lanes.body("torso").xpos[:, 0]
+            return actions
+
+        def reward(self, lanes, actions):
+            forward = (lanes.body("torso").xpos[:, 0] - lanes.x) / lanes.dt
+            return forward + ~self.terminated(lanes) - 0.5 * np.square(actions).sum(1)
+
+        def terminated(self, lanes):
+            height = lanes.qpos[:, 2]
+            return ~((height >= 0.2) & (height <= 1))
+
+        def observe(self, lanes):
+            return np.concatenate([lanes.qpos[:, 2:], lanes.qvel], axis=1)
+
+    ours = batchenv.make_mujoco(assets() / "ant.xml", 4, task=Ant, max_episode_steps=1000)
+    theirs = batchenv.make("Ant-v5", 4, include_cfrc_ext_in_observation=False, contact_cost_weight=0)
+    assert np.array_equal(ours.reset(seed=0)[0], theirs.reset(seed=0)[0])
+    rng = np.random.default_rng(0)
+    for _ in range(100):
+        actions = rng.uniform(-1, 1, (4, 8)).astype(np.float32)
+        one, other = ours.step(actions), theirs.step(actions)
+        assert np.array_equal(one[0], other[0]) and np.array_equal(one[2], other[2])
+        assert np.allclose(one[1], other[1], atol=1e-6)
+
+
+class Pickled(Everything):
+    pass
+
+
+def test_pickles():
+    env = make(Pickled, 3, weight=[1, 2, 3], max_episode_steps=20)
+    env.reset(seed=0)
+    env.step(np.ones((3, 3)))
+    other = pickle.loads(pickle.dumps(env))
+    for _ in range(3):
+        one, two = env.step(np.ones((3, 3))), other.step(np.ones((3, 3)))
+        assert one[0]["policy"].tobytes() == two[0]["policy"].tobytes() and one[1].tobytes() == two[1].tobytes()
