@@ -23,7 +23,7 @@
 
 /* The version of this contract. A library records the version that it was compiled with; libraries of any other version
  * are refused. */
-#define BE_ABI 3u
+#define BE_ABI 4u
 
 /* Functions that an env may call are visible to libraries that are loaded later; everything else in batchenv is
  * compiled with -fvisibility=hidden. */
@@ -423,6 +423,12 @@ struct be_env_type {
     /* For types over a simulator with controls (mujoco_task.h): writes a lane's controls for an action. It may be
      * called more than once in a step, so it must change nothing else. NULL: the action is the controls. */
     void (*control)(const be_batch *batch, int64_t lane, const float *action, double *controls);
+
+    /* The same before each of the simulator's steps after the first of a step: for a controller of one's own, such as
+     * torques of springs and dampers, and for actions that come late. `step` counts from 1. It sees where the lane is
+     * by then, and the controls of the step before. NULL: the controls stay. */
+    void (*recontrol)(const be_batch *batch, int64_t lane, const float *action, int64_t step, const double *qpos,
+                      const double *qvel, double *controls);
 };
 
 #define BE_LANE_BLOCK 8 /* a multiple of every BE_VL */

@@ -27,6 +27,7 @@ typedef struct task {
     const be_batch *batch; /* NULL in the self-check: see be_mujoco_control */
     be_mujoco_slot *slot;
     be_mujoco_lane *lanes[BE_PHYSICS_LANES];
+    const float *const *actions; /* of these lanes */
     int count;
     int64_t steps;
     int forces, body_forces, accelerations, sensors, pushed; /* see be_physics_job */
@@ -161,9 +162,29 @@ static void read_state(const task *t, const be_physics_group *group, int lane, d
 
 static double *before_of(const task *t, int lane) { return t->lanes[lane]->ahead + t->source->row_size; }
 
-static void before_last(void *context, be_physics_group *group) {
+/* Lets the task write a lane's controls anew, for its next step. */
+static void recontrol(const task *t, be_physics_group *group, int lane, int64_t step) {
+    const be_mujoco_source *source = t->source;
+    const be_mujoco_together *together = &source->together;
+    double *state = t->lanes[lane]->ahead;
+    double *qpos = state + together->state_at[MJ_STATE_QPOS], *qvel = state + together->state_at[MJ_STATE_QVEL];
+    double *controls = state + together->state_at[MJ_STATE_CTRL];
+    together->isa->read(group, BE_ARRAY_qpos, lane, qpos);
+    together->isa->read(group, BE_ARRAY_qvel, lane, qvel);
+    t->batch->type->recontrol(t->batch, t->lanes[lane] - source->lanes, t->actions[lane], step, qpos, qvel, controls);
+    together->isa->write(group, BE_ARRAY_ctrl, lane, controls);
+    memcpy(before_of(t, lane) + together->state_at[MJ_STATE_CTRL], controls,
+           (size_t)source->num_ctrl * sizeof *controls);
+}
+
+static int before_step(void *context, be_physics_group *group, int64_t step) {
     const task *t = context;
-    for (int lane = 0; lane < t->count; lane++) read_state(t, group, lane, before_of(t, lane));
+    const int changes = step && t->batch && t->batch->type->recontrol;
+    for (int lane = 0; changes && lane < t->count; lane++) recontrol(t, group, lane, step);
+    for (int lane = 0; step == t->steps - 1 && lane < t->count; lane++) {
+        read_state(t, group, lane, before_of(t, lane));
+    }
+    return changes;
 }
 
 /* Copies a lane's state and controls to the group, and to what will be its result. */
@@ -254,6 +275,7 @@ static task task_of(const be_mujoco_source *source, int64_t steps) {
 
 static void step_group(task *t, const float *const *actions) {
     const be_mujoco_source *source = t->source;
+    t->actions = actions;
     int torn;
     for (int lane = 0; lane < t->count; lane++) t->lanes[lane]->why = MJ_ALONE_FAILED;
     t->slot = be_mujoco_borrow(source, t->lanes[0] - source->lanes, &torn);
@@ -277,7 +299,7 @@ static void step_group(task *t, const float *const *actions) {
                               .collide = collide,
                               .sense = sense,
                               .context = t,
-                              .before_last = before_last};
+                              .before_step = before_step};
         for (int lane = 0; lane < t->count; lane++) {
             job.floats[lane] = t->lanes[lane]->floats;
             job.time[lane] = t->lanes[lane]->state[source->together.state_at[MJ_STATE_TIME]];
@@ -360,7 +382,8 @@ static int step_one(const be_mujoco_source *source, int64_t lane, const float *a
     be_mujoco_guard guard;
     be_mujoco_enter(source, &guard);
     const int failed = be_setjmp(guard.jump) != 0;
-    if (!failed) be_mujoco_call_step(source, handles, slot, steps, source->forces);
+    if (!failed)
+        be_mujoco_call_step(source, handles, slot, &(const be_mujoco_order){steps, source->forces, NULL, NULL});
     be_mujoco_leave(source);
     const int unstable = be_mujoco_take_unstable(source, slot) >= 0;
     be_mujoco_give_back(source, slot);

@@ -33,7 +33,8 @@ int be_mujoco_advance(be_batch *batch, int64_t lane, const be_rows *rows, int un
     int unstable = -1, status = BE_OK;
     if (!be_mujoco_take_ahead(batch, lane)) {
         const int64_t steps = (int64_t)be_param_of(batch, MJ_FRAME_SKIP, 0);
-        status = be_mujoco_run(batch, lane, be_mujoco_call_step, steps, source->forces, &unstable, error);
+        const be_mujoco_order order = {steps, source->forces, batch, MJ_ACTION(batch, rows, lane)};
+        status = be_mujoco_run(batch, lane, be_mujoco_call_step, &order, &unstable, error);
         source->lanes[lane].alone[handles->why] += steps;
     }
     BE_ROW(uint8_t, rows->port[unstable_info], rows, lane, 1)[0] = unstable >= 0;
@@ -55,7 +56,7 @@ int be_mujoco_begin(be_batch *batch, int64_t lane, be_error *error) {
     int unstable;
     be_mujoco_drop_ahead(batch, lane);
     ((int64_t *)batch->state[MJ_FINGERPRINT])[lane] = be_mujoco_source_of(batch)->fingerprint;
-    return be_mujoco_run(batch, lane, be_mujoco_call_begin, 1, 0, &unstable, error);
+    return be_mujoco_run(batch, lane, be_mujoco_call_begin, &(const be_mujoco_order){0}, &unstable, error);
 }
 
 int be_mujoco_start(be_batch *batch, int64_t lane, double scale, int normal, be_error *error) {
@@ -179,7 +180,8 @@ void be_mujoco_load(be_batch *batch, int64_t lane, const void *bytes) {
     if (be_mujoco_source_of(batch)->num_trees == 0) return;
     be_error error; /* there will be none, because MuJoCo has been in this state before */
     int unstable;
-    (void)be_mujoco_run(batch, lane, be_mujoco_call_restore, batch->elapsed[lane] > 0, 0, &unstable, &error);
+    const be_mujoco_order order = {.steps = batch->elapsed[lane] > 0};
+    (void)be_mujoco_run(batch, lane, be_mujoco_call_restore, &order, &unstable, &error);
 }
 
 int be_mujoco_check_state(const be_batch *batch, const void *const *columns, int64_t count, be_error *error) {

@@ -38,16 +38,23 @@ void be_mujoco_give_back(const be_mujoco_source *source, be_mujoco_slot *slot);
 /* The warning of instability that there was in a slot's last call, or -1. */
 int be_mujoco_take_unstable(const be_mujoco_source *source, const be_mujoco_slot *slot);
 
-/* What MuJoCo does with a lane in a slot. be_mujoco_call_step takes `times` steps; `forces`: also
- * mj_rnePostConstraint. */
+/* What MuJoCo is to do with a lane. */
+typedef struct be_mujoco_order {
+    int64_t steps;         /* how many; be_mujoco_call_restore: 1 if the last step is to be repeated, or 0 */
+    int forces;            /* 1: also mj_rnePostConstraint */
+    const be_batch *batch; /* whose type writes controls between steps; NULL: nobody does */
+    const float *action;
+} be_mujoco_order;
+
+/* What MuJoCo does with a lane in a slot. */
 typedef void be_mujoco_call(const be_mujoco_source *source, const be_mujoco_lane *lane, be_mujoco_slot *slot,
-                            int64_t times, int forces);
+                            const be_mujoco_order *order);
 be_mujoco_call be_mujoco_call_begin, be_mujoco_call_step, be_mujoco_call_restore;
 
 /* Runs `call` on a lane, and turns MuJoCo's errors, and exceptions of the user's callbacks, into ours. `unstable` is
  * set to the warning of instability that occurred, or to -1. */
-int be_mujoco_run(const be_batch *batch, int64_t lane, be_mujoco_call *call, int64_t times, int forces, int *unstable,
-                  be_error *error);
+int be_mujoco_run(const be_batch *batch, int64_t lane, be_mujoco_call *call, const be_mujoco_order *order,
+                  int *unstable, be_error *error);
 
 /* ---- all files ---------------------------------------------------------------------------------------- */
 

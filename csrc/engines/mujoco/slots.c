@@ -100,8 +100,8 @@ int be_mujoco_take_unstable(const be_mujoco_source *source, const be_mujoco_slot
     return found;
 }
 
-int be_mujoco_run(const be_batch *batch, int64_t lane, be_mujoco_call *call, int64_t times, int forces, int *unstable,
-                  be_error *error) {
+int be_mujoco_run(const be_batch *batch, int64_t lane, be_mujoco_call *call, const be_mujoco_order *order,
+                  int *unstable, be_error *error) {
     const be_mujoco_source *source = be_mujoco_source_of(batch);
     int torn;
     be_mujoco_slot *const slot = be_mujoco_borrow(source, lane, &torn);
@@ -112,7 +112,7 @@ int be_mujoco_run(const be_batch *batch, int64_t lane, be_mujoco_call *call, int
     const int failed = be_setjmp(g.jump);
     if (!failed) {
         if (torn) renew(source, be_mujoco_lane_of(batch, lane), slot);
-        call(source, be_mujoco_lane_of(batch, lane), slot, times, forces);
+        call(source, be_mujoco_lane_of(batch, lane), slot, order);
     } else if (resets++ == 0) { /* so that the next lane finds it in order */
         renew(source, be_mujoco_lane_of(batch, lane), slot);
     }
@@ -128,8 +128,8 @@ int be_mujoco_run(const be_batch *batch, int64_t lane, be_mujoco_call *call, int
 /* Starts an episode with the lane's qpos and qvel. Resets the data first, because mj_forward does not touch what only
  * other functions compute, and that would be another lane's. */
 void be_mujoco_call_begin(const be_mujoco_source *source, const be_mujoco_lane *lane, be_mujoco_slot *slot,
-                          int64_t times, int forces) {
-    (void)times, (void)forces;
+                          const be_mujoco_order *order) {
+    (void)order;
     source->mj_reset_data(lane->model, slot->data);
     memcpy(slot->arrays[MJ_QPOS], lane->arrays[MJ_QPOS], (size_t)source->num_qpos * sizeof(double));
     memcpy(slot->arrays[MJ_QVEL], lane->arrays[MJ_QVEL], (size_t)source->num_qvel * sizeof(double));
@@ -139,14 +139,19 @@ void be_mujoco_call_begin(const be_mujoco_source *source, const be_mujoco_lane *
 }
 
 void be_mujoco_call_step(const be_mujoco_source *source, const be_mujoco_lane *lane, be_mujoco_slot *slot,
-                         int64_t times, int forces) {
+                         const be_mujoco_order *order) {
     load_state(source, lane, slot, lane->state);
     memcpy(slot->arrays[MJ_CTRL], lane->arrays[MJ_CTRL], (size_t)source->num_ctrl * sizeof(double));
-    for (int64_t k = 0; k < times; k++) {
-        if (k == times - 1) copy_state(source, lane, slot, lane->before);
+    for (int64_t k = 0; k < order->steps; k++) {
+        double *const *arrays = slot->arrays;
+        if (k && order->batch && order->batch->type->recontrol) {
+            order->batch->type->recontrol(order->batch, lane - source->lanes, order->action, k, arrays[MJ_QPOS],
+                                          arrays[MJ_QVEL], arrays[MJ_CTRL]);
+        }
+        if (k == order->steps - 1) copy_state(source, lane, slot, lane->before);
         source->mj_step(lane->model, slot->data);
     }
-    if (forces) source->mj_rne_post_constraint(lane->model, slot->data);
+    if (order->forces) source->mj_rne_post_constraint(lane->model, slot->data);
     store_state(source, lane, slot);
 }
 
@@ -175,11 +180,10 @@ static void put_asleep(const be_mujoco_source *source, const be_mujoco_lane *lan
 }
 
 /* For models whose bodies may sleep: makes the lane's own mjData what it was when the lane was saved. MuJoCo does not
- * recompute what belongs to a sleeping body, so mj_forward first runs with all bodies awake. `stepped`: the last step
- * is repeated. */
+ * recompute what belongs to a sleeping body, so mj_forward first runs with all bodies awake. */
 void be_mujoco_call_restore(const be_mujoco_source *source, const be_mujoco_lane *lane, be_mujoco_slot *slot,
-                            int64_t stepped, int forces) {
-    (void)forces;
+                            const be_mujoco_order *order) {
+    const int stepped = order->steps > 0;
     double *state = stepped ? lane->before : lane->state;
     const unsigned signature = source->state_signature;
     source->mj_reset_data(lane->model, slot->data);

@@ -620,8 +620,8 @@ typedef struct be_physics_job {
     be_physics_look_for *collide; /* for pairs with BE_OWN_CALLED */
     be_physics_sense *sense;
     void *context;
-    /* Called before the last of the steps, for what callers keep of that moment. */
-    void (*before_last)(void *context, be_physics_group *group);
+    /* Called before each of the steps, from 0 on. Returns whether it has written other controls. */
+    int (*before_step)(void *context, be_physics_group *group, int64_t step);
     /* Set: lanes that must be stepped by mj_step, from where they were, because they have bad numbers (of which MuJoCo
      * would warn), or because of `constrain`. */
     unsigned failed;

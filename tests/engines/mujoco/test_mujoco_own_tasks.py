@@ -143,3 +143,54 @@ def test_tables_that_begin_in_another_way(row, other, words, tmp_path):
     file.write_text(text.replace(f"    {row},", f"    {other}," if other else ""))
     with pytest.raises(ValueError, match=words):
         batchenv.make(batchenv.compile(file).ids[0], 2, xml_file=str(ROBOT))
+
+
+PUSH_PULL = """
+static void recontrol(const be_batch *b, int64_t lane, const float *action, int64_t step, const double *qpos,
+                      const double *qvel, double *controls) {
+    (void)action;
+    for (int64_t j = 0; j < be_mujoco_of(b)->num_ctrl; j++) {
+        const double pull = 0.01 * qvel[6 + j] + be_param_of(b, SCALE, lane) * qpos[7 + j];
+        controls[j] = 0.9 * controls[j] - (double)step * pull;
+    }
+}
+
+BE_ENV(stand) = { .recontrol = recontrol,"""
+
+
+@pytest.fixture(scope="module")
+def late(tmp_path_factory):
+    file = tmp_path_factory.mktemp("late") / "late.c"
+    text = (EXAMPLES / "stand.c").read_text().replace("Stand-v0", "Late-v0")
+    file.write_text(text.replace("BE_ENV(stand) = {", PUSH_PULL))
+    return batchenv.compile(file).ids[0]
+
+
+@pytest.mark.parametrize("skip", [1, 2, 5])
+@pytest.mark.parametrize("threads", [1, 2])
+def test_controls_between_the_steps_of_mujoco(skip, threads, late):
+    env = make(late, frame_skip=skip, num_threads=threads)
+    env.reset(seed=3)
+    lanes = [Reference(3 + lane) for lane in range(6)]
+    rng = np.random.default_rng(0)
+    for _ in range(30):
+        actions = rng.uniform(-1, 1, (6, 12)).astype(np.float32)
+        observations, *_ = env.step(actions)
+        for lane, action in zip(lanes, actions, strict=True):
+            data = lane.data
+            data.ctrl[:] = lane.model.qpos0[7:] + SCALE * action.astype(np.float64)
+            for step in range(skip):
+                if step:
+                    data.ctrl[:] = 0.9 * data.ctrl - step * (0.01 * data.qvel[6:] + SCALE * data.qpos[7:])
+                mujoco.mj_step(lane.model, data)
+        assert observations.tobytes() == np.stack([lane.observe() for lane in lanes]).tobytes()
+    assert env.get_attr("physics")[0].startswith("together")
+    if threads == 1:  # those of one lane are stepped by mj_step
+        single = make(late, lanes=1, frame_skip=skip)
+        single.reset(seed=3)
+        rng = np.random.default_rng(0)
+        for _ in range(30):
+            last, *_ = single.step(rng.uniform(-1, 1, (6, 12)).astype(np.float32)[:1])
+        assert last.tobytes() == observations[:1].tobytes()
+    data = env.get_attr("data")[1]  # repeats the last step
+    assert np.array_equal(data.ctrl, lanes[1].data.ctrl) and np.array_equal(data.qacc, lanes[1].data.qacc)

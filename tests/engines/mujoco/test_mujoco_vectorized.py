@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import batchenv
+from helpers.mujoco import mujoco
 
 EXAMPLES = Path(__file__).resolve().parents[3] / "examples/own_task"
 ROBOT = EXAMPLES / "quadruped.xml"
@@ -282,7 +283,7 @@ def changed(**members):
         ({"observe": lambda self, lanes: lanes.qpo}, "lanes have no array 'qpo'.*qpos"),
         ({"observe": lambda self, lanes: lanes.qpos[0]}, r"observe\(\) is of shape \(19,\), but must be of shape \(2,"),
         ({"observe": lambda self, lanes: np.array([["a"]] * 2)}, "is of dtype <U1"),
-        ({"reward": lambda self, lanes, actions: np.zeros((2, 1))}, r"reward\(\) is of shape \(2, 1\)"),
+        ({"reward": lambda self, lanes, actions: np.zeros((2, 1))}, r"reward\(\) returns is of shape \(2, 1\)"),
         ({"terminated": lambda self, lanes: True}, r"terminated\(\) returns is of shape \(\)"),
         ({"control": lambda self, lanes, actions: actions[:, :3]}, r"control\(\) returns is of shape \(2, 3\)"),
         ({"update": lambda self, lanes, actions: 1 / 0}, r"Changed\.update\(\) has raised ZeroDivisionError"),
@@ -293,7 +294,10 @@ def changed(**members):
         ({"prepare": lambda self: setattr(self, "state", {"a": np.zeros((2, 2))})}, r"state\['a'\] is of .*\(2, 2\)"),
         ({"action_space": gymnasium.spaces.Discrete(3)}, "must be a Box"),
         ({"observation_space": gymnasium.spaces.Box(-1, 1, (3,))}, "but its space is Box"),
-        ({"info": lambda self, lanes: {"least_height": np.zeros(2)}}, "'least_height', which is a param's name"),
+        (
+            {"info": lambda self, lanes: {"least_height": np.zeros(2)}},
+            "'least_height', which is the name of something else",
+        ),
     ],
 )
 def test_tasks_that_are_refused(members, words):
@@ -507,3 +511,147 @@ def test_pickles():
     for _ in range(3):
         one, two = env.step(np.ones((3, 3))), other.step(np.ones((3, 3)))
         assert one[0]["policy"].tobytes() == two[0]["policy"].tobytes() and one[1].tobytes() == two[1].tobytes()
+
+
+class Late(Stand):
+    """Servos of its own, whose targets come two of MuJoCo's steps late."""
+
+    def prepare(self):
+        super().prepare()
+        self.state["before"] = np.zeros(self.model.nu)
+
+    def control(self, lanes, actions):
+        return self.torques(lanes, lanes.before)
+
+    def recontrol(self, lanes, actions, step):
+        target = super().control(lanes, actions)
+        if step == 4:
+            lanes.before = target
+        return self.torques(lanes, lanes.before if step < 2 else target)
+
+    def torques(self, lanes, target):
+        return 20 * (target - lanes.qpos[:, 7:]) - 0.5 * lanes.qvel[:, 6:]
+
+
+def test_controls_between_the_steps_of_mujoco():
+    env = make(Late)
+    observations, _ = env.reset(seed=2)
+    model, rng = env.get_attr("model")[0], np.random.default_rng(0)
+    datas = [mujoco.MjData(model) for _ in range(LANES)]
+    for data, row in zip(datas, observations, strict=True):
+        data.qpos[:], data.qvel[:] = row[: model.nq], row[model.nq : model.nq + model.nv]
+        mujoco.mj_forward(model, data)
+    before = np.zeros((LANES, 12))
+    for _ in range(20):
+        actions = actions_of(rng)
+        observations, *_ = env.step(actions)
+        targets = model.qpos0[7:] + 0.25 * actions.astype(float)
+        for lane, data in enumerate(datas):
+            for step in range(5):
+                target = before[lane] if step < 2 else targets[lane]
+                data.ctrl[:] = 20 * (target - data.qpos[7:]) - 0.5 * data.qvel[6:]
+                mujoco.mj_step(model, data)
+            assert np.array_equal(observations[lane, : model.nq], data.qpos)
+        before = targets
+    assert env.get_attr("physics")[0].startswith("together")
+    some = env.step(actions[:2], [4, 2])[0]
+    for row, lane, action in zip(some, (4, 2), actions, strict=False):
+        data, target = datas[lane], model.qpos0[7:] + 0.25 * action.astype(float)
+        for step in range(5):
+            data.ctrl[:] = 20 * ((before[lane] if step < 2 else target) - data.qpos[7:]) - 0.5 * data.qvel[6:]
+            mujoco.mj_step(model, data)
+        assert np.array_equal(row[: model.nq], data.qpos)
+
+
+class Varied(Stand):
+    """Each episode has a model of its own."""
+
+    def start(self, lanes):
+        super().start(lanes)
+        scale = lanes.uniform(0.5, 1.5)
+        lanes.set_model(
+            body_mass=self.model.body_mass * scale[:, None],
+            body_inertia=self.model.body_inertia * scale[:, None, None],
+            dof_damping=np.full(self.model.nv, 0.5),
+        )
+
+
+def test_models_of_episodes():
+    env = make(Varied, max_episode_steps=3)
+    env.reset(seed=1)
+    seen = []
+    for _ in range(2):
+        models = env.get_attr("model")
+        seen.append([model.body_mass[1] for model in models])
+        datas = [mujoco.MjData(model) for model in models]
+        for data, state in zip(datas, env.get_attr("data"), strict=True):
+            data.qpos[:], data.qvel[:] = state.qpos, state.qvel
+            mujoco.mj_forward(data.model, data)
+        for _ in range(3):
+            observations, *_ = env.step(np.zeros((LANES, 12), np.float32))
+            for row, data in zip(observations, datas, strict=True):
+                data.ctrl[:] = data.model.qpos0[7:]
+                mujoco.mj_step(data.model, data, 5)
+                assert np.array_equal(row[: data.model.nq], data.qpos)
+            assert all((model.dof_damping == 0.5).all() for model in models)
+        env.step(np.zeros((LANES, 12), np.float32))
+    assert len({*seen[0], *seen[1]}) == 2 * LANES
+    other = pickle.loads(pickle.dumps(env))
+    one, two = env.step(np.zeros((LANES, 12), np.float32)), other.step(np.zeros((LANES, 12), np.float32))
+    assert one[0].tobytes() == two[0].tobytes()
+
+
+@pytest.mark.parametrize(
+    "fields,words",
+    [
+        ({"body_mas": 1}, r"no field 'body_mas' of mjModel can be set.*body_mass"),
+        ({"body_mass": [1, 2, 3]}, r"body_mass is of shape \(3,\), but must be of shape \(14,\)"),
+    ],
+)
+def test_models_that_are_refused(fields, words):
+    with pytest.raises((ValueError, RuntimeError), match=words):
+        make(changed(start=lambda self, lanes: lanes.set_model(**fields)))
+    with pytest.raises(RuntimeError, match=r"set_model\(\) is for start\(\)"):
+        make(changed(update=lambda self, lanes, actions: lanes.set_model(**fields)))
+
+
+def test_masses_that_mujoco_refuses():
+    """The lanes that start fail, and say why."""
+    task = changed(
+        start=lambda self, lanes: self.armed and lanes.set_model(body_mass=-1 * self.model.body_mass), armed=0
+    )
+    env = make(task)
+    env.reset(seed=0)
+    task.armed = True
+    with pytest.raises(batchenv.LaneError, match=r"body_mass\[1\] of lane 0 must be more than 0"):
+        env.reset(seed=0)
+
+
+@pytest.mark.parametrize("mode", ["NextStep", "SameStep"])
+def test_sums_of_terms(mode):
+    env = make(Everything, 4, max_episode_steps=5, autoreset_mode=mode, record_episode_statistics=True)
+    env.reset(seed=0)
+    sums = {"alive": np.zeros(4), "track": np.zeros(4)}
+    ended = 0
+    for _ in range(14):
+        _, _, _, truncations, infos = env.step(np.zeros((4, 3)))
+        told = infos.get("final_info", infos)
+        if "rewards" not in told:  # lanes have been reset
+            assert mode == "NextStep" and (env.state["elapsed_steps"] == 0).all()
+            continue
+        for name, total in sums.items():
+            total += told["rewards"][name]
+            assert np.array_equal(told["reward_sums"][name], total)
+        if truncations.any():
+            ended += 1
+            assert np.allclose(infos["episode"]["r"], sums["alive"] + sums["track"])
+            sums = {name: np.zeros(4) for name in sums}
+    assert ended == 2
+    snapshot = env.snapshot()
+    before = env.step(np.zeros((4, 3)))[4]
+    env.restore(snapshot)
+    after = env.step(np.zeros((4, 3)))[4]
+    before, after = (told.get("final_info", told)["reward_sums"]["track"] for told in (before, after))
+    assert np.array_equal(before, after)
+    with pytest.raises(ValueError, match=r"'reward_sums', but lanes\.reward_sums is something else"):
+        make(changed(params={"reward_sums": 1.0}))

@@ -4,7 +4,7 @@ they have computed."""
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -21,7 +21,7 @@ from batchenv.backend.stepwise import stepwise
 from batchenv.envs.mujoco.inputs import NAMES as INPUTS
 from batchenv.envs.mujoco.library import Lanes as Engine
 from batchenv.envs.mujoco.vectorized.translator import TaskTranslator
-from batchenv.envs.mujoco.vectorized.trial import check_rows, leaves
+from batchenv.envs.mujoco.vectorized.trial import REWARDS, SUMS, check_rows, leaves, recontrols
 from batchenv.envs.mujoco.vectorized.view import CONTROLLING, STARTING, Lanes, SomeLanes
 
 _SHARED = ("frame_skip", "on_unstable")  # params of the physics
@@ -60,6 +60,13 @@ class _Arrays:
         _core.draw(self._core, numbers, out, last)
 
 
+def spread_rows(rows: NDArray[Any], numbers: NDArray[np.int64], count: int) -> NDArray[Any]:
+    """An array with a row for each of `count` lanes, of which these have `rows`, and the others have zeros."""
+    spread = np.zeros((count, *rows.shape[1:]))
+    spread[numbers] = rows
+    return spread
+
+
 class _Failed(Exception):
     """A function of the task has raised an exception, or has returned what is wrong for all lanes."""
 
@@ -75,7 +82,8 @@ class TaskBackend(CoreBackend):
         self._same_step = options["autoreset_mode"] is AutoresetMode.SAME_STEP
         self._limit, self._task, self._found = options["limit"], translator.task, translator.found
         engine = translator.lanes
-        shared = {name: value for name, value in self.core.get_params().items() if name in _SHARED}
+        self._recontrols = recontrols(self._task)
+        shared = self._shared()
         disabled = _core.AUTORESET_MODES["DISABLED"]
         self.physics = _core.Batch(
             _core.MUJOCO_PHYSICS, num_envs, disabled, 0, shared, threads, 4, False, engine=engine
@@ -96,6 +104,11 @@ class TaskBackend(CoreBackend):
         model = engine.model
         self._idle = np.zeros((num_envs, model.nu), np.float32)  # actions of the physics, which takes no notice of them
         self._actions = np.zeros((num_envs, *self._found.action.shape), self._found.action.dtype)
+
+    def _shared(self) -> dict[str, Any]:
+        """The params of the physics, which takes MuJoCo's steps one by one if the task controls each."""
+        params = self.core.get_params()
+        return {name: params[name] for name in _SHARED} | ({"frame_skip": 1} if self._recontrols else {})
 
     def _make_stage(self) -> None:
         def rows(part: Any) -> NDArray[Any]:
@@ -174,6 +187,9 @@ class TaskBackend(CoreBackend):
             lanes._begin(STARTING)
             self._call("start", lanes)
             lanes._end()
+            if lanes._fields:
+                rows = {name: spread_rows(value, numbers, self.num_envs) for name, value in lanes._fields.items()}
+                self.translator.set_fields(numbers, rows)
             try:
                 self.physics.deliver(self.physics.reset(None, None if mask.all() else mask, {}))
             except LaneError as error:
@@ -197,7 +213,24 @@ class TaskBackend(CoreBackend):
             result = error.result
         else:
             failed = np.zeros(0, np.int64)
-        self._truncated[... if numbers is None else numbers] = result[3]
+        self._truncated[... if numbers is None else numbers] |= result[3]
+        return failed
+
+    def _simulate(
+        self, lanes: Lanes, stepped: NDArray[np.int64] | None, active: NDArray[np.int64] | None, actions: NDArray[Any]
+    ) -> NDArray[np.int64]:
+        """Steps lanes with the task's controls; returns those that have failed."""
+        where: Any = ... if lanes is self._all else lanes.numbers
+        self._truncated[where] = False
+        failed = np.zeros(0, np.int64)
+        for step in range(self.core.get_params()["frame_skip"] if self._recontrols else 1):
+            name, more = ("recontrol", (step,)) if step else ("control", ())
+            lanes._begin(CONTROLLING, active)
+            controls = np.asarray(self._call(name, lanes, actions, *more))
+            lanes._end()
+            shape = (len(lanes), self._arrays.model.nu)
+            self._arrays.array("ctrl")[where] = check_rows(f"what {name}() returned", controls, shape)
+            failed = np.union1d(failed, self._step_physics(stepped))
         return failed
 
     def _play(self, numbers: NDArray[np.int64] | None) -> None:
@@ -235,20 +268,16 @@ class TaskBackend(CoreBackend):
         where: Any = ... if whole else chosen
         active = stepped if whole else None  # lanes that wait draw no random numbers
         actions = self._actions if whole else self._actions[chosen]
-        count, nu = len(lanes), self._arrays.model.nu
+        count = len(lanes)
         try:
-            lanes._begin(CONTROLLING, active)
-            controls = np.asarray(self._call("control", lanes, actions))
-            lanes._end()
-            self._arrays.array("ctrl")[where] = check_rows("what control() returned", controls, (count, nu))
-            failed = self._step_physics(stepped)
+            failed = self._simulate(lanes, stepped, active, actions)
             lanes._begin((), active)
-            self._take_reward(self._call("reward", lanes, actions), where, count)
+            terms = self._take_reward(self._call("reward", lanes, actions), where, lanes)
             ended = check_rows("what terminated() returned", np.asarray(self._call("terminated", lanes)), (count,))
             self._terminated[where] = ended
             self._call("update", lanes, actions)
             self._put("observe()", self._call("observe", lanes), self._observations, where, count)
-            self._put("info()", {**self._terms, **self._call("info", lanes)}, self._infos, where, count)
+            self._put("info()", {**terms, **self._call("info", lanes)}, self._infos, where, count)
             lanes._end()
         except BaseException as problem:
             self._fail(chosen, problem, starting=False)
@@ -258,18 +287,50 @@ class TaskBackend(CoreBackend):
             self._stage.fail(wrong, f"{type(self._task).__name__}.reward() gave nan", False)
         return np.concatenate([failed, wrong])
 
-    def _take_reward(self, reward: Any, where: Any, count: int) -> None:
-        """Sums terms, and keeps them for the infos."""
-        self._terms: dict[str, Any] = {}
+    def _take_reward(self, reward: Any, where: Any, lanes: Lanes) -> dict[str, NDArray[Any]]:
+        """Takes rewards; returns infos of their terms, if there are any."""
+        count, infos = len(lanes), {}
         if self._found.terms:
             if not isinstance(reward, Mapping) or list(reward) != self._found.terms:
                 raise ValueError(f"reward() must return a dict of {self._found.terms}, as it did at first")
-            self._terms = {"rewards": reward}
+            terms = np.empty((count, len(reward)))
             total = np.zeros(count)
-            for name, term in reward.items():
-                total = total + check_rows(f"the term {name!r} of reward()", np.asarray(term), (count,))
+            for k, (name, term) in enumerate(reward.items()):
+                terms[:, k] = check_rows(f"the term {name!r} of reward()", np.asarray(term), (count,))
+                total += terms[:, k]
             reward = total
+            sums = getattr(lanes, SUMS)
+            sums += terms
+            infos = {REWARDS: terms, SUMS: sums}
         self._reward[where] = check_rows("what reward() returned", np.asarray(reward), (count,))
+        return infos
+
+    # ---- terms of the reward, by name -------------------------------------------------------------------------------
+
+    def _deliver(self, result: Any) -> Any:
+        """What the core delivers, with the terms of the reward in dicts."""
+        if not self._found.terms:
+            return self.core.deliver(result)
+        try:
+            result = self.core.deliver(result)
+        except LaneError as error:
+            self._name_terms(error.result[-1])
+            raise
+        self._name_terms(result[-1])
+        return result
+
+    def _name_terms(self, infos: InfoDict) -> None:
+        for part in (infos, infos.get("final_info", {})):
+            for name in (REWARDS, SUMS):
+                if name in part:
+                    part[name] = dict(zip(self._found.terms, part[name].T, strict=True))
+
+    def info_forms(self) -> Sequence[tuple[tuple[str, ...], Any, tuple[int, ...]]]:
+        forms = []
+        for path, dtype, shape in super().info_forms():
+            named = path in ((REWARDS,), (SUMS,)) and self._found.terms
+            forms += [((*path, term), dtype, ()) for term in named] if named else [(path, dtype, shape)]
+        return forms
 
     # ---- what BatchEnv calls -----------------------------------------------------------------------------------------
 
@@ -285,7 +346,7 @@ class TaskBackend(CoreBackend):
         self.core.seed(seeds, mask)
         with _core.Whole(self.core):
             self._start(lanes)
-            return self.core.deliver(self.core.reset(None, mask, options))
+            return self._deliver(self.core.reset(None, mask, options))
 
     def step(self, actions: Any, out: Any) -> Any:
         self._flight.refuse("step()")
@@ -293,14 +354,14 @@ class TaskBackend(CoreBackend):
         out = _core.take_actions(self.core, actions, None, [self._actions], out)
         with _core.Whole(self.core):
             self._play(None)
-            return self.core.deliver(self.core.step(self._actions, out))
+            return self._deliver(self.core.step(self._actions, out))
 
     def step_some(self, actions: Any, env_id: Any, out: Any) -> Any:
         self._flight.refuse("step()")
         lanes = self._take(actions, env_id, out, "env.step()", "stepping", "no lane has been stepped")
         with _core.Whole(self.core):
             self._play(lanes)
-            return self.core.deliver(self.core.step_some(self._actions[lanes], lanes, out))
+            return self._deliver(self.core.step_some(self._actions[lanes], lanes, out))
 
     def _take(self, actions: Any, env_id: Any, out: Any, doing: str, what: str, ending: str) -> NDArray[np.int64]:
         """Checks lanes, their actions and `out`, and takes the actions; returns the lanes."""
@@ -370,7 +431,7 @@ class TaskBackend(CoreBackend):
             self._landed.take(rows)
             self._resetting[lanes] = 0
             self._flight.receive(lanes)
-            return self.core.deliver(self.core.step_some(self._actions[lanes], lanes, None, resets))
+            return self._deliver(self.core.step_some(self._actions[lanes], lanes, None, resets))
 
     def in_flight(self) -> int:
         return self._flight.count
@@ -402,7 +463,7 @@ class TaskBackend(CoreBackend):
 
     def set_params(self, params: dict[str, Any], lanes: NDArray[np.int64] | None) -> None:
         super().set_params(params, lanes)
-        self.physics.set_params({name: value for name, value in self.core.get_params().items() if name in _SHARED})
+        self.physics.set_params(self._shared())
         self._arrays.read_params()
 
     def set_state(self, values: dict[str, Any], lanes: NDArray[np.int64]) -> Any:

@@ -20,7 +20,7 @@ class MuJoCoTask:
     Functions get `lanes`, a `Lanes`: its arrays have a first axis of the lanes that the call is about, which may be all
     of them or only some. In a step, these functions are called in this order:
 
-        control, then MuJoCo's steps, then reward, terminated, update, observe, info
+        control, then MuJoCo's steps (with recontrol in between), then reward, terminated, update, observe, info
 
     and where episodes start: start, then mj_forward, then observe. A task object serves all lanes, so whatever differs
     between lanes belongs into `state`. The functions are run once when the env is made, with two lanes, to find out
@@ -61,6 +61,12 @@ class MuJoCoTask:
         `lanes.qfrc_applied`, `lanes.mocap_pos` and `lanes.mocap_quat`, which stay as they are until they are written
         again or the episode ends."""
         return actions
+
+    def recontrol(self, lanes: Lanes, actions: NDArray[Any], step: int) -> ArrayLike:
+        """The controls (n, actuators) for each of MuJoCo's steps after the first of a step, from where lanes are by
+        then: for a controller of your own, such as torques of springs and dampers, and for actions that come late.
+        `step` counts from 1. A task that has this function pays for as many passes as there are steps."""
+        raise NotImplementedError
 
     def reward(self, lanes: Lanes, actions: NDArray[Any]) -> ArrayLike | Mapping[str, ArrayLike]:
         """The rewards (n,), or a dict of terms (n,), which are summed, and reported as `infos["rewards"]`."""

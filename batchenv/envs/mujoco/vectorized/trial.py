@@ -18,7 +18,7 @@ from batchenv.envs.mujoco.vectorized.view import CONTROLLING, STARTING, Lanes
 
 _LANES = 2
 DTYPES = tuple(np.dtype(kind) for kind in ("f8", "f4", "i8", "i4", "u1", "i1", "?"))  # of ports and fields
-_REWARDS = "rewards"  # the dict of infos that has the terms of the reward
+REWARDS, SUMS = "rewards", "reward_sums"  # infos: the terms of the reward, and their sums in the episode so far
 
 
 class Part(NamedTuple):
@@ -132,7 +132,8 @@ def try_task(task: MuJoCoTask) -> Found:
     arrays = _Arrays(task, state, params)
     lanes = Lanes(arrays)
     for name in (*state, *params):
-        if hasattr(Lanes, name) or reads.is_array(arrays.data[0], name) or (name in state and name in params):
+        taken = hasattr(Lanes, name) or reads.is_array(arrays.data[0], name) or name in state.keys() & params
+        if taken or name == SUMS:
             raise ValueError(
                 f"{type(task).__name__} names a param or a part of its state {name!r}, but lanes.{name} is something "
                 "else: take another name"
@@ -147,16 +148,7 @@ def try_task(task: MuJoCoTask) -> Found:
     first = dict(leaves(call(task, "observe", lanes)))
     action = action_part(task)
     actions = np.zeros((_LANES, *action.shape), action.dtype)
-    lanes._begin(CONTROLLING)
-    controls = check_rows("what control() returns", np.asarray(call(task, "control", lanes, actions)),
-                          (_LANES, task.model.nu))  # fmt: skip
-    arrays.put(CONTROLLING)
-    for data, control in zip(arrays.data, controls, strict=True):
-        data.ctrl[:] = control
-        for _ in range(task.frame_skip):
-            arrays.mujoco.mj_step(arrays.model, data)
-        arrays.mujoco.mj_rnePostConstraint(arrays.model, data)
-    arrays.look()
+    _step(task, arrays, lanes, actions)
     lanes._begin()
     reward = call(task, "reward", lanes, actions)
     terms = list(reward) if isinstance(reward, Mapping) else []
@@ -164,22 +156,47 @@ def try_task(task: MuJoCoTask) -> Found:
     call(task, "update", lanes, actions)
     observed = dict(leaves(call(task, "observe", lanes)))
     infos = dict(leaves(call(task, "info", lanes)))
-    given = dict(leaves({_REWARDS: reward} if terms else {"reward": reward}))
-    for name, array in given.items():
-        check_rows(f"the {name} of reward()", array, (_LANES,))
+    for name, array in leaves(reward):
+        check_rows(f"the term {name!r} of reward()" if terms else "what reward() returns", array, (_LANES,))
     observations = [_observed(task, name, array, first) for name, array in observed.items()]
-    told = {**(given if terms else {}), **infos}
-    for name in arrays.params.keys() & told.keys():
-        raise ValueError(f"info() gives {name!r}, which is a param's name: take another one")
+    for name in {*arrays.params, *state, REWARDS, SUMS} & infos.keys():
+        raise ValueError(f"info() gives {name!r}, which is the name of something else: take another one")
+    if terms:
+        zeros = np.zeros((_LANES, len(terms)))
+        infos = {REWARDS: zeros, SUMS: zeros, **infos}
+        state = {**state, SUMS: zeros[0]}
     return Found(
         reads=_reads_of(task, arrays),
         state=state,
         params=params,
         action=action,
         observations=observations,
-        infos=[_part("info()", name, array, [0.0], [0.0]) for name, array in told.items()],
+        infos=[_part("info()", name, array, [0.0], [0.0]) for name, array in infos.items()],
         terms=terms,
     )
+
+
+def _step(task: MuJoCoTask, arrays: _Arrays, lanes: Lanes, actions: NDArray[Any]) -> None:
+    """Takes MuJoCo's steps, with the task's controls."""
+    again = recontrols(task)
+    for step in range(task.frame_skip):
+        if step == 0 or again:
+            lanes._begin(CONTROLLING)
+            name, more = ("recontrol", (step,)) if step else ("control", ())
+            given = np.asarray(call(task, name, lanes, actions, *more))
+            controls = check_rows(f"what {name}() returns", given, (_LANES, task.model.nu))
+            arrays.put(CONTROLLING)
+            for data, control in zip(arrays.data, controls, strict=True):
+                data.ctrl[:] = control
+        for data in arrays.data:
+            arrays.mujoco.mj_step(arrays.model, data)
+            arrays.mujoco.mj_rnePostConstraint(arrays.model, data)
+        arrays.look()
+
+
+def recontrols(task: MuJoCoTask) -> bool:
+    """Whether the task writes controls between MuJoCo's steps."""
+    return type(task).recontrol is not MuJoCoTask.recontrol
 
 
 def _reads_of(task: MuJoCoTask, arrays: _Arrays) -> list[str]:

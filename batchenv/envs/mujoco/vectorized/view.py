@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from batchenv.arguments.messages import unknown_key
+from batchenv.envs.mujoco import fields as model_fields
 from batchenv.envs.mujoco import inputs, library, reads
 
 STARTING = ("qpos", "qvel")  # what `start` may write
@@ -66,7 +67,7 @@ class Lanes:
         dt: seconds per step of the env.
     """
 
-    __slots__ = ("_active", "_source", "_taken", "_writable", "numbers")
+    __slots__ = ("_active", "_fields", "_source", "_taken", "_writable", "numbers")
 
     def __init__(self, source: Source, numbers: NDArray[np.int64] | None = None):
         """numbers: which lanes; None: all."""
@@ -74,6 +75,7 @@ class Lanes:
         put(self, "_source", source)
         put(self, "_active", None)
         put(self, "_taken", {})
+        put(self, "_fields", {})
         put(self, "_writable", frozenset())
         put(self, "numbers", np.arange(source.count) if numbers is None else numbers)
 
@@ -159,6 +161,22 @@ class Lanes:
 
     def actuators(self, pattern: str) -> Any:
         return _Thing(self, "actuator", pattern, single=False)
+
+    def set_model(self, **fields: ArrayLike) -> None:
+        """Gives lanes whose episodes start fields of mjModel of their own, from this episode on: {name: one value, or
+        (n, ...), a row per lane}. `env.set_params` takes the same names, such as body_mass and geom_friction. What
+        MuJoCo computes from a field is computed anew. Only `start` may call it."""
+        if "qpos" not in self._writable:
+            raise AttributeError("lanes.set_model() is for start(): elsewhere, env.set_params() changes models")
+        for name, value in fields.items():
+            if name not in model_fields.MODEL_FIELDS:
+                raise ValueError(
+                    unknown_key(f"no field {name!r} of mjModel can be set", name, model_fields.MODEL_FIELDS)
+                )
+            shape = (len(self), *model_fields.read(self._source.model, name).shape)
+            if np.shape(value) not in (shape, shape[1:]):
+                raise ValueError(f"{name} is of shape {np.shape(value)}, but must be of shape {shape[1:]} or {shape}")
+            self._fields[name] = np.broadcast_to(value, shape)
 
     # ---- random numbers ----------------------------------------------------------------------------------------------
 

@@ -170,7 +170,7 @@ BE_INLINE void integrate(be_physics_group *g, const int wide) {
     drop_bad(g, g->ctrl, m->nu);
     for (int64_t k = 0; k < g->job->steps && g->present; k++) {
         const int final = k == g->job->steps - 1;
-        if (final) g->job->before_last(g->job->context, g);
+        if (g->job->before_step(g->job->context, g, k)) drop_bad(g, g->ctrl, m->nu);
         drop_bad(g, g->qpos, m->nq);
         drop_bad(g, g->qvel, m->nv);
         if (m->na) drop_beyond(g, g->act, m->na, INFINITY); /* MuJoCo allows any number */
