@@ -257,6 +257,8 @@ def test_a_forked_child_goes_on():
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:
+        with pytest.raises(RuntimeError, match="nothing in flight"):
+            env.recv()
         env.send(np.zeros((LANES, 12), np.float32))
         os.write(writing, env.recv()[0][0].tobytes())
         os._exit(0)
@@ -266,6 +268,21 @@ def test_a_forked_child_goes_on():
     with os.fdopen(reading, "rb") as pipe:
         assert pipe.read() == mine
     assert os.waitpid(child, 0)[1] == 0
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+def test_lanes_in_flight_stay_with_the_parent():
+    env = make()
+    env.async_reset(seed=0)
+    child = os.fork()
+    if child == 0:
+        with pytest.raises(RuntimeError, match=r"recv\(\) in a forked process.*env\.reset\(\) here first"):
+            env.recv()
+        env.reset(seed=0)
+        env.step(np.zeros((LANES, 12), np.float32))
+        os._exit(0)
+    assert os.waitpid(child, 0)[1] == 0
+    env.recv()
 
 
 # ---- what is wrong -------------------------------------------------------------------------------------------------
@@ -290,6 +307,10 @@ def changed(**members):
         ({"reward": lambda self, lanes, actions: lanes.qpos.fill(0)}, "read-only"),
         ({"observe": lambda self, lanes: setattr(lanes, "qpos", 0)}, r"lanes\.qpos cannot be written here; .*last_act"),
         ({"params": {"qpos": 1.0}}, "'qpos', but lanes.qpos is something else"),
+        ({"params": {"seed": 1.0}}, "params names 'seed', which is a keyword of every such env"),
+        ({"params": {"width": 1.0}}, "params names 'width', which is a keyword of every such env"),
+        ({"frame_skip": 0}, r"Changed\.frame_skip=0"),
+        ({"observe": lambda self, lanes: lanes.numbers.fill(0)}, "read-only"),
         ({"params": {"speed": "fast"}}, r"params\['speed'\]='fast' must be a finite number"),
         ({"prepare": lambda self: setattr(self, "state", {"a": np.zeros((2, 2))})}, r"state\['a'\] is of .*\(2, 2\)"),
         ({"action_space": gymnasium.spaces.Discrete(3)}, "must be a Box"),

@@ -391,7 +391,7 @@ class TaskBackend(CoreBackend):
 
     def _settle(self) -> None:
         """Waits for the lanes in flight, and drops their results."""
-        if self._flight.count and self._process != os.getpid():  # they are the parent process's
+        if self._orphaned():
             self._landed = self._landed.replaced()
         else:
             self._landed.wait(self._flight.count)
@@ -400,9 +400,18 @@ class TaskBackend(CoreBackend):
         self._resetting[:] = 0
 
     def hold(self, settle: bool = True) -> Any:
-        if settle and self._flight.count and self._process == os.getpid():
-            self._landed.wait(self._flight.count)
+        if settle:
+            self._wait()
         return super().hold(settle)
+
+    def _orphaned(self) -> bool:
+        """Whether there are lanes in flight that the parent of this process plays."""
+        return self._flight.count > 0 and self._process != os.getpid()
+
+    def _wait(self) -> None:
+        """Waits until all lanes in flight have landed."""
+        if not self._orphaned():
+            self._landed.wait(self._flight.count)
 
     def send(self, actions: Any, env_id: Any) -> NDArray[np.int64]:
         lanes = self._take(actions, env_id, None, "send()", "sending", "nothing was sent")
@@ -420,6 +429,10 @@ class TaskBackend(CoreBackend):
 
     def recv(self, timeout: float | None) -> Any:
         self._flight.refuse_starved()
+        if self._orphaned():
+            raise RuntimeError(
+                "recv() in a forked process: lanes in flight are the parent's; call env.reset() here first"
+            )
         rows = self._flight.rows
         if not self._landed.wait(rows, timeout):
             raise _core.batch_late(rows, timeout)
@@ -440,6 +453,7 @@ class TaskBackend(CoreBackend):
         return self._landed.fileno()
 
     def close(self) -> None:
+        self._wait()
         super().close()
         if self._worker is not None and self._process == os.getpid():
             self._worker.shutdown()

@@ -7,11 +7,13 @@ from collections.abc import Callable
 from typing import Any
 
 from batchenv import _core
+from batchenv.arguments.numbers import integer
 from batchenv.backend.transforms import DEFAULTS
 from batchenv.envs.mujoco import library
 from batchenv.envs.mujoco.tasks import Task, read_own
 from batchenv.envs.mujoco.vectorized.task import MuJoCoTask
 from batchenv.envs.mujoco.vectorized.trial import Found, try_task
+from batchenv.registry import reserved
 
 _numbers = itertools.count()
 
@@ -43,6 +45,14 @@ class TaskTranslator(Task):
             raise TypeError(f"task={make_task!r} made {self.task!r}, which is no batchenv.MuJoCoTask")
         self.name = type(self.task).__name__
         self.task.model = self._own_model
+        integer(f"{self.name}.frame_skip", self.task.frame_skip, 1, 10**6)
+        taken = reserved.union(keyword for keyword, *_ in self.KEYWORDS) | {"frame_skip", "on_unstable", "task"}
+        for name in self.task.params:
+            if name in taken:
+                raise ValueError(
+                    f"{self.name}.params names {name!r}, which is a keyword of every such env, so that nobody could "
+                    "set it: take another name"
+                )
         self.found: Found = try_task(self.task)
         ports = [(part.name, part.dtype, part.shape, part.low, part.high) for part in self.found.observations]
         self.made = _core.TaskType(

@@ -77,7 +77,8 @@ class Lanes:
         put(self, "_taken", {})
         put(self, "_fields", {})
         put(self, "_writable", frozenset())
-        put(self, "numbers", np.arange(source.count) if numbers is None else numbers)
+        put(self, "numbers", np.arange(source.count) if numbers is None else numbers.copy())
+        self.numbers.flags.writeable = False
 
     def _begin(self, writable: tuple[str, ...] = (), active: NDArray[np.int64] | None = None) -> None:
         """Notes what may be written besides the state, and which lanes draw random numbers (None: all)."""
