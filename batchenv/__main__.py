@@ -156,7 +156,7 @@ def compile_file(options: argparse.Namespace) -> None:
 def new(options: argparse.Namespace) -> None:
     from batchenv.compiler.template import write
 
-    path = write(options.name)
+    path = write(options.name, xml=options.mujoco)
     print(f"wrote {path}: edit it, then")
     print(f"  python -m batchenv compile {path}")
     print(f"  python -m batchenv check {path}")
@@ -241,6 +241,7 @@ def make_parser() -> argparse.ArgumentParser:
     _add_keywords(command)
     command = commands.add_parser("new", help="writes NAME.c, the C file of an env to start from")
     command.add_argument("name", help="a word such as my_game: the id becomes MyGame-v0")
+    command.add_argument("--mujoco", metavar="ROBOT.xml", help="a task for this MuJoCo model, with its names in it")
     command = commands.add_parser("compile", help="compiles the C file of an env, and says what its ids are")
     command.add_argument("file", help="the C file")
     _add_cflags(command)
