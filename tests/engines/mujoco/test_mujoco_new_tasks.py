@@ -273,7 +273,10 @@ def test_info_and_bench(new, capsys):
     path = new(NAMELESS)
     assert main(["info", str(path)]) == 0
     told = capsys.readouterr().out
-    assert f"xml_file = {str(path.parent / 'robot.xml')!r}" in told and "forward_weight = 1.0 (any number)" in told
+    assert (
+        f"xml_file = {str(path.parent / 'robot.xml')!r}: the model: the path of an XML file" in told
+        and "forward_weight = 1.0 (any number)" in told
+    )
     assert main(["info", str(path), "--set", f"xml_file={path.parent / 'robot.xml'}", "--set", "action_scale=0.5"]) == 0
     assert "action_scale = 0.5 (any number)" in capsys.readouterr().out
     assert main(["bench", str(path), "--compare", "--lanes", "4", "--seconds", "0.01", "--set", "action_scale=2"]) == 0
