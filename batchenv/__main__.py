@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import ast
 import json
 import os
 import re
@@ -10,6 +11,7 @@ import shlex
 import shutil
 import sys
 from collections.abc import Sequence
+from typing import Any
 
 from gymnasium.error import DependencyNotInstalled
 
@@ -26,6 +28,17 @@ def compiler_flags(text: str) -> list[str]:
         return shlex.split(text)
     except ValueError as error:
         raise argparse.ArgumentTypeError(f"{text!r} cannot be divided into flags: {error}") from None
+
+
+def keyword(text: str) -> tuple[str, Any]:
+    """A keyword of `make` and its value: a number, a list and so on as Python writes them, everything else a text."""
+    name, equals, value = text.partition("=")
+    if not equals or not name.isidentifier():
+        raise argparse.ArgumentTypeError(f"{text!r} must be a keyword of make and its value: xml_file=robot.xml")
+    try:
+        return name, ast.literal_eval(value)
+    except (ValueError, SyntaxError):
+        return name, value
 
 
 def environment_id(text: str, cflags: Sequence[str] = ()) -> str:
@@ -113,7 +126,7 @@ def bench(options: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
         if env_id == "CartPole-v1" and not options.ids:
             default = (1, 64, 4096, 65536)
         plan += [(env_id, lanes) for lanes in options.lanes or default]
-    result = bench.run(plan, options.threads, options.seconds, options.compare)
+    result = bench.run(plan, options.threads, options.seconds, options.compare, dict(options.keywords))
     print(bench.table(result["rows"]))
     print()
     for note in (bench.how(result), *dict.fromkeys(note for row in result["rows"] for note in row["notes"])):
@@ -143,7 +156,7 @@ def compile_file(options: argparse.Namespace) -> None:
 def new(options: argparse.Namespace) -> None:
     from batchenv.compiler.template import write
 
-    path = write(options.name)
+    path = write(options.name, xml=options.mujoco)
     print(f"wrote {path}: edit it, then")
     print(f"  python -m batchenv compile {path}")
     print(f"  python -m batchenv check {path}")
@@ -154,7 +167,13 @@ def check(options: argparse.Namespace) -> int:
         from batchenv.check.c_file import check_file
 
         reports, notes = check_file(
-            options.target, options.num_envs, options.timeout, options.max_steps, tuple(options.skip), options.cflags
+            options.target,
+            options.num_envs,
+            options.timeout,
+            options.max_steps,
+            tuple(options.skip),
+            options.cflags,
+            dict(options.keywords),
         )
         for report in reports:
             print(report.failures_only() if options.quiet else report)
@@ -174,6 +193,7 @@ def check(options: argparse.Namespace) -> int:
         max_steps=options.max_steps,
         vectorization_mode=options.vectorization_mode,
         skip=options.skip,
+        env_kwargs=dict(options.keywords),
     )
     print(report.failures_only() if options.quiet else report)
     return 0 if report.passed else 1
@@ -192,7 +212,7 @@ def make_parser() -> argparse.ArgumentParser:
     command.add_argument("--ids", action="store_true", help="only the ids, one per line")
     info = commands.add_parser("info", help="spaces, state, parameters and reset options of an environment")
     info.add_argument("id")
-    _add_cflags(info)
+    _add_keywords(info)
     commands.add_parser(
         "build", aliases=["doctor"], help="how batchenv was built, and what it found here: put it into bug reports"
     )
@@ -218,9 +238,10 @@ def make_parser() -> argparse.ArgumentParser:
     command.add_argument("--plot", metavar="FILE", help="draws the rates, with matplotlib")
     command.add_argument("--json", metavar="FILE", help="writes everything measured, and on what")
     command.add_argument("--report", metavar="FILE.html", help="writes table, plot and machine as one page")
-    _add_cflags(command)
+    _add_keywords(command)
     command = commands.add_parser("new", help="writes NAME.c, the C file of an env to start from")
     command.add_argument("name", help="a word such as my_game: the id becomes MyGame-v0")
+    command.add_argument("--mujoco", metavar="ROBOT.xml", help="a task for this MuJoCo model, with its names in it")
     command = commands.add_parser("compile", help="compiles the C file of an env, and says what its ids are")
     command.add_argument("file", help="the C file")
     _add_cflags(command)
@@ -239,8 +260,21 @@ def make_parser() -> argparse.ArgumentParser:
     command.add_argument("--max-steps", type=positive_int, default=1500, help="to wait for an end; default %(default)s")
     command.add_argument("--vectorization-mode", choices=["sync", "async", "vector_entry_point"], help="of make_vec")
     command.add_argument("--skip", action="append", default=[], metavar="CHECK", help="leave a check out; repeatable")
-    _add_cflags(command)
+    _add_keywords(command)
     return parser
+
+
+def _add_keywords(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--set",
+        dest="keywords",
+        action="append",
+        type=keyword,
+        default=[],
+        metavar="NAME=VALUE",
+        help="a keyword of make, such as xml_file=robot.xml; repeatable",
+    )
+    _add_cflags(command)
 
 
 def _add_cflags(command: argparse.ArgumentParser) -> None:
@@ -274,7 +308,7 @@ def main(arguments: list[str] | None = None) -> int:
             lines = matching(options.pattern) if options.ids else list_lines(options.pattern)
             print("\n".join(lines).rstrip())
         elif options.command == "info":
-            print("\n".join(info_lines(environment_id(options.id, options.cflags))))
+            print("\n".join(info_lines(environment_id(options.id, options.cflags), dict(options.keywords))))
         elif options.command in ("build", "doctor"):
             print_build()
         elif options.command == "check":

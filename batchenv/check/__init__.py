@@ -23,6 +23,7 @@ def check_vector_env(
     max_steps: int = 1500,
     vectorization_mode: str | None = None,
     skip: tuple[str, ...] | list[str] = (),
+    env_kwargs: dict[str, Any] | None = None,
 ) -> Report:
     """Checks a vector env against Gymnasium's contract, and against rules that Gymnasium leaves open but users rely on.
 
@@ -42,12 +43,13 @@ def check_vector_env(
         max_steps: the most steps to wait for episodes to end; checks that need an end are skipped if none comes.
         vectorization_mode: of `gymnasium.make_vec`: "sync", "async" or "vector_entry_point".
         skip: names of checks to leave out.
+        env_kwargs: further keywords for what makes the env; with isolate=True, of values that JSON knows.
 
     Returns:
         a `Report`: `print(report)`; `report.passed`; `report.failures`; `report.raise_on_failure()`.
 
     Raises:
-        TypeError: `env` is none of these, or an argument has a wrong type.
+        TypeError: `env` is none of these, or an argument has a wrong type; env_kwargs for an env that is made.
         ValueError: nothing has this name, an argument is out of range, or isolate=True was passed with something that
             another process cannot find.
     """
@@ -62,8 +64,8 @@ def check_vector_env(
     if isolate:
         from batchenv.check.isolated import run_isolated
 
-        return run_isolated(env, num_envs, float(timeout), max_steps, vectorization_mode, skip)
-    target = resolve(env, num_envs, vectorization_mode)
+        return run_isolated(env, num_envs, float(timeout), max_steps, vectorization_mode, skip, env_kwargs)
+    target = resolve(env, num_envs, vectorization_mode, env_kwargs)
     try:
         modes, notes = target.modes()
     except Exception:  # makes_resets_and_steps says what is wrong

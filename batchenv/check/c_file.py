@@ -17,6 +17,7 @@ from batchenv.compiler import build, libraries
 SANITIZERS = ("-fsanitize=address,undefined", "-fno-sanitize-recover=undefined", "-fno-omit-frame-pointer")
 _FEW = 3
 _MANY = 321  # more than a kernel steps in one call, and neither a multiple of 8 nor of 64
+_MANY_MODELS = 35  # of a task over a model, which steps lanes one by one, and needs microseconds for each
 _MOST_LOST = 2  # how many checks may crash, probably by the same mistake in the C code
 _PROBE = "int probe(int *x, int i) { return x[i]; }\n"
 _OPTIONS = "detect_leaks=0:handle_abort=1:allocator_may_return_null=1:color=never"
@@ -29,9 +30,11 @@ def check_file(
     max_steps: int,
     skip: tuple[str, ...] = (),
     cflags: Sequence[str] = (),
+    env_kwargs: dict[str, Any] | None = None,
 ) -> tuple[list[Report], list[str]]:
     """A report for each id of "my_env.c", or for the one of "my_env.c:MyEnv-v0"; and notes on how they were checked.
-    The file is compiled with `cflags`, and is never loaded into this process, which its code might end.
+    The file is compiled with `cflags`, and is never loaded into this process, which its code might end. Its envs are
+    made with `env_kwargs`.
 
     num_envs None: few lanes, and where all rules hold, the first id once more with many: a mistake such as a row's
     number in the place of a lane's is not seen in the first lanes.
@@ -55,15 +58,16 @@ def check_file(
             f"checked without sanitizers, which find wrong reads and writes, since the compiler has none: {reason}"
         )
         sanitized = plain.path
+    of_file = {"library": str(sanitized), "source": str(source)}
     with _environment(runtime):
 
         def checked(name: str | None, lanes: int) -> Report:
             asked = str(sanitized) if name is None else f"{sanitized}:{name}"
-            report = run_isolated(asked, lanes, timeout, max_steps, None, skip, _MOST_LOST)
+            report = run_isolated(asked, lanes, timeout, max_steps, None, skip, env_kwargs, of_file, _MOST_LOST)
             report.target = source.name if name is None else f"{name} of {source.name}"
             return report
 
-        ids = ids_in(sanitized, source, timeout)
+        ids, over_model = ids_in(of_file, timeout)
         if ids is None:  # the first check says how it ends
             notes.append(
                 f"{source.name} could not be asked for its ids: loading its library hangs or ends the process, as a "
@@ -75,7 +79,7 @@ def check_file(
         ids = [env_id] if env_id else ids
         reports = [checked(name, num_envs or _FEW) for name in ids]
         if num_envs is None and not any(report.failures for report in reports):
-            reports.append(checked(ids[0], _MANY))
+            reports.append(checked(ids[0], _MANY_MODELS if over_model else _MANY))
     return reports, notes
 
 

@@ -13,7 +13,6 @@ import sys
 import tempfile
 import threading
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 from batchenv.check.report import FAIL, SKIP, Report, Result
@@ -36,10 +35,12 @@ def run_isolated(
     max_steps: int,
     vectorization_mode: str | None,
     skip: tuple[str, ...],
+    env_kwargs: dict[str, Any] | None = None,
+    of_file: dict[str, str] | None = None,
     most_lost: int | None = None,
 ) -> Report:
     """Does the work of `check_vector_env(..., isolate=True)`. After `most_lost` checks that hang or die, the remaining
-    checks of the mode are skipped."""
+    checks of the mode are skipped. of_file: of a target in a C file's library, as `ids_in` takes it."""
     reference = target if isinstance(target, str) else reference_of(target)
     if reference is None:
         raise ValueError(
@@ -53,6 +54,8 @@ def run_isolated(
         "max_steps": max_steps,
         "seconds": timeout / 2,
         "skip": skip,
+        "env_kwargs": env_kwargs,
+        **(of_file or {}),
     }
     report = Report(reference, num_envs)
     checks = {check.name: check for check in CHECKS}
@@ -90,20 +93,20 @@ def run_isolated(
     return report
 
 
-def ids_in(library: Path, source: Path, timeout: float) -> list[str] | None:
-    """The ids of the library that a C file was compiled to, as another process finds them; None: that process hung or
-    ended.
+def ids_in(of_file: dict[str, str], timeout: float) -> tuple[list[str] | None, bool]:
+    """The ids of the `library` that a C file, `source`, was compiled to, as another process finds them (None: that
+    process hung or ended), and whether the first is of a task over a model.
 
     Raises:
         ValueError: the library breaks a rule for its tables.
     """
     try:
-        for event in _events({"library": str(library), "source": str(source)}, timeout):
+        for event in _events(of_file, timeout):
             if "ids" in event:
-                return event["ids"]
+                return event["ids"], event["over_model"]
     except _Lost:
         pass
-    return None
+    return None, False
 
 
 def _events(job: dict[str, Any], timeout: float) -> Iterator[dict[str, Any]]:

@@ -77,32 +77,38 @@ def declared_mode(env: Any) -> str:
         return AutoresetMode.NEXT_STEP.value
 
 
-def resolve(target: Any, num_envs: int, vectorization_mode: str | None = None) -> Target:
-    """Finds what `target` means.
+def resolve(
+    target: Any, num_envs: int, vectorization_mode: str | None = None, env_kwargs: dict[str, Any] | None = None
+) -> Target:
+    """Finds what `target` means. env_kwargs: further keywords for what makes its envs.
 
     Raises:
-        TypeError: it is neither a str, nor a callable, nor an env.
+        TypeError: it is neither a str, nor a callable, nor an env; or it is an env, and there are keywords.
         ValueError: a str that names nothing.
     """
+    keywords = env_kwargs or {}
     if isinstance(target, str):
-        return _by_name(target, num_envs, vectorization_mode)
+        return _by_name(target, num_envs, vectorization_mode, keywords)
     steps = callable(getattr(target, "reset", None)) and callable(getattr(target, "step", None))
     if steps and not inspect.isclass(target):
+        if keywords:
+            raise TypeError(f"env_kwargs={keywords} are for what makes an env, and this one is made: leave them out")
         return Target(type(target).__name__, None, lambda options: target, instance=target)
     if callable(target):
-        return _factory(getattr(target, "__name__", brief(target, 60)), reference_of(target), target, num_envs)
+        name = getattr(target, "__name__", brief(target, 60))
+        return _factory(name, reference_of(target), target, num_envs, keywords)
     raise TypeError(
         f"{target!r} must be a vector env, a function that makes one, an id such as 'CartPole-v1', "
         f"or 'module:function', not {type(target).__name__}"
     )
 
 
-def _by_name(text: str, num_envs: int, vectorization_mode: str | None) -> Target:
+def _by_name(text: str, num_envs: int, vectorization_mode: str | None, keywords: dict[str, Any]) -> Target:
     from batchenv.make import make
 
     if is_file(text):
         lookup(text)  # which says what is wrong with it
-        return Target(text, text, lambda options: make(text, num_envs, **options), num_envs)
+        return Target(text, text, lambda options: make(text, num_envs, **keywords, **options), num_envs)
     module, colon, name = text.partition(":")
     if colon and name and all(part.isidentifier() for part in name.split(".")):
         try:
@@ -113,9 +119,9 @@ def _by_name(text: str, num_envs: int, vectorization_mode: str | None) -> Target
             raise ValueError(f"cannot find {text!r}: {said(error)}{_path_hint(module, name)}") from None
         if not callable(found):
             raise ValueError(f"{text!r} must be a function that makes a vector env, not {type(found).__name__}")
-        return _factory(text, text, found, num_envs)
+        return _factory(text, text, found, num_envs, keywords)
     if text.removeprefix("batchenv/") in TABLE and vectorization_mode is None:
-        return Target(text, text, lambda options: make(text, num_envs, **options), num_envs)
+        return Target(text, text, lambda options: make(text, num_envs, **keywords, **options), num_envs)
     try:
         if colon:
             importlib.import_module(module)
@@ -126,7 +132,7 @@ def _by_name(text: str, num_envs: int, vectorization_mode: str | None) -> Target
         raise ValueError(
             f"{text!r} is neither an id of batchenv or Gymnasium ({meant}) nor a 'module:function'"
         ) from None
-    return Target(text, text, _MakeVec(text, num_envs, vectorization_mode), num_envs)
+    return Target(text, text, _MakeVec(text, num_envs, vectorization_mode, keywords), num_envs)
 
 
 def _path_hint(module: str, name: str) -> str:
@@ -140,8 +146,8 @@ def _path_hint(module: str, name: str) -> str:
 class _MakeVec:
     """`gymnasium.make_vec`, which takes an autoreset mode in one of two ways."""
 
-    def __init__(self, env_id: str, num_envs: int, vectorization_mode: str | None):
-        self.id, self.how = env_id, {"num_envs": num_envs, "vectorization_mode": vectorization_mode}
+    def __init__(self, env_id: str, num_envs: int, vectorization_mode: str | None, keywords: dict[str, Any]):
+        self.id, self.how = env_id, {"num_envs": num_envs, "vectorization_mode": vectorization_mode, **keywords}
         self.kind: type | None = None
 
     def __call__(self, options: dict[str, Any]) -> Any:
@@ -154,7 +160,9 @@ class _MakeVec:
         return gymnasium.make_vec(self.id, **self.how, **options)
 
 
-def _factory(name: str, reference: str | None, factory: Callable[..., Any], num_envs: int) -> Target:
+def _factory(
+    name: str, reference: str | None, factory: Callable[..., Any], num_envs: int, keywords: dict[str, Any]
+) -> Target:
     try:
         parameters = list(inspect.signature(factory).parameters.values())
     except (TypeError, ValueError):
@@ -169,7 +177,7 @@ def _factory(name: str, reference: str | None, factory: Callable[..., Any], num_
             raise _NoSuchOption(f"{name} takes no autoreset_mode: only its own mode is checked")
         if must_choose and not options:
             options = {"autoreset_mode": AutoresetMode.NEXT_STEP}
-        return factory(**count, **options)
+        return factory(**count, **keywords, **options)
 
     return Target(name, reference, make, count.get("num_envs"))
 

@@ -2,7 +2,7 @@
 
 Events: {"ready": ...}; where the job does not say what is to be checked, {"parts": ..., "notes": ..., "name": ...};
 {"status": ..., "detail": ...} for each check, in the order of the parts; {"refused": text} if there is no such target.
-A job that names a library gets {"ids": ...} of it, and nothing else.
+A job that names a library and no target gets {"ids": ..., "over_model": ...} of the library, and nothing else.
 """
 
 from __future__ import annotations
@@ -37,15 +37,20 @@ def work(job: dict[str, Any], events: TextIO) -> None:
     def tell(**event: Any) -> None:
         print(json.dumps(event), file=events, flush=True)
 
+    from batchenv._core import type_info
     from batchenv.check.run import CHECKS, part_of, run
     from batchenv.check.target import resolve
     from batchenv.check.trial import Trial
     from batchenv.compiler.libraries import ids_of
+    from batchenv.registry import TABLE
 
     try:
         if "library" in job:
-            return tell(ids=ids_of(Path(job["library"]), Path(job["source"])))
-        target = resolve(job["target"], job["num_envs"], job["vectorization_mode"])
+            ids = ids_of(Path(job["library"]), Path(job["source"]))
+            if "target" not in job:
+                over_model = type_info(TABLE[ids[0]].type_name)["reads"] is not None
+                return tell(ids=ids, over_model=over_model)
+        target = resolve(job["target"], job["num_envs"], job["vectorization_mode"], job["env_kwargs"])
     except (TypeError, ValueError) as error:
         return tell(refused=str(error))
     tell(ready=True)

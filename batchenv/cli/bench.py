@@ -24,6 +24,7 @@ import gymnasium
 import numpy as np
 
 import batchenv
+from batchenv.registry import TABLE
 
 ROUNDS = 7
 BATCHES = 8  # action batches, drawn beforehand and cycled through
@@ -96,29 +97,34 @@ def draw_actions(env: Any, dtype: Any = None) -> list[np.ndarray]:
 
 
 def contestants_for(
-    env_id: str, lanes: int, threads: int | None = None, peers: Iterable[str] = ()
+    env_id: str, lanes: int, threads: int | None = None, peers: Iterable[str] = (), **keywords: Any
 ) -> tuple[dict[str, Contestant], list[str]]:
-    """batchenv and those of `peers` that run this environment here, and notes on those that do not."""
-    env = batchenv.make(env_id, lanes, num_threads=threads)
+    """batchenv and those of `peers` that run this environment here, and notes on those that do not. All are made with
+    these keywords."""
+    env = batchenv.make(env_id, lanes, num_threads=threads, **keywords)
     actions = draw_actions(env)
     made, notes = {OURS: Contestant(env, actions)}, []
+    if peers and TABLE[env_id].library is not None:
+        return made, [f"{env_id} is of a file of your own, which no other program runs: nothing is compared"]
     for peer in peers:
         try:
             if peer == "EnvPool":
-                made.update(_envpool(env_id, lanes, actions))
+                made.update(_envpool(env_id, lanes, actions, **keywords))
             elif peer == "SyncVectorEnv" and lanes > SYNC_MAX_LANES:
                 notes.append(f"SyncVectorEnv is skipped above {SYNC_MAX_LANES} lanes: a row would take minutes")
             elif peer == "SyncVectorEnv" and env_id not in gymnasium.registry:
                 notes.append(f"Gymnasium has no {env_id}")
             elif peer == "SyncVectorEnv":
-                sync = gymnasium.make_vec(env_id, num_envs=lanes, vectorization_mode="sync")
+                sync = gymnasium.make_vec(env_id, num_envs=lanes, vectorization_mode="sync", **keywords)
                 made[peer] = Contestant(sync, actions)
             elif peer == "AtariVectorEnv":
                 if env_id.startswith("ALE/"):
-                    vector = gymnasium.make_vec(env_id, num_envs=lanes, vectorization_mode="vector_entry_point")
+                    vector = gymnasium.make_vec(
+                        env_id, num_envs=lanes, vectorization_mode="vector_entry_point", **keywords
+                    )
                     made[peer] = Contestant(vector, actions)
             elif env_id.startswith("CartPole"):
-                vector = gymnasium.make_vec(env_id, num_envs=lanes, vectorization_mode="vector_entry_point")
+                vector = gymnasium.make_vec(env_id, num_envs=lanes, vectorization_mode="vector_entry_point", **keywords)
                 made["CartPoleVectorEnv"] = Contestant(vector, actions)
         except ImportError:
             notes.append(f"{peer} is not installed: {INSTALL[peer]}")
@@ -127,24 +133,26 @@ def contestants_for(
     return made, notes
 
 
-def _envpool(env_id: str, lanes: int, actions: list[np.ndarray]) -> Iterator[tuple[str, Contestant]]:
+def _envpool(env_id: str, lanes: int, actions: list[np.ndarray], **keywords: Any) -> Iterator[tuple[str, Contestant]]:
     import envpool
 
     if actions[0].dtype.kind == "i":
         actions = [action.astype(np.int32) for action in actions]
     for count in sorted({1, min(2, lanes, os.cpu_count() or 1)}):
-        env = envpool.make_gymnasium(ENVPOOL_IDS.get(env_id, env_id), num_envs=lanes, num_threads=count)
+        env = envpool.make_gymnasium(ENVPOOL_IDS.get(env_id, env_id), num_envs=lanes, num_threads=count, **keywords)
         yield f"EnvPool {count}t", Contestant(env, actions)
 
 
 PEERS = ("EnvPool", "AtariVectorEnv", "SyncVectorEnv", "CartPoleVectorEnv")
 
 
-def row(env_id: str, lanes: int, threads: int | None, seconds: float, compare: bool) -> dict[str, Any]:
+def row(
+    env_id: str, lanes: int, threads: int | None, seconds: float, compare: bool, keywords: dict[str, Any]
+) -> dict[str, Any]:
     """One line of the table."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # about the peers' own spaces
-        contestants, notes = contestants_for(env_id, lanes, threads, PEERS if compare else ())
+        contestants, notes = contestants_for(env_id, lanes, threads, PEERS if compare else (), **keywords)
     rates = measure(contestants, lanes, seconds)
     for contestant in contestants.values():
         contestant.env.close()
@@ -213,14 +221,16 @@ def progress(total: int) -> Iterator[Callable[[str], None]]:
         yield advance
 
 
-def run(plan: list[tuple[str, int]], threads: int | None, seconds: float, compare: bool) -> dict[str, Any]:
-    """All rows of `plan`, a list of (id, lanes), and what they depend on."""
+def run(
+    plan: list[tuple[str, int]], threads: int | None, seconds: float, compare: bool, keywords: dict[str, Any]
+) -> dict[str, Any]:
+    """All rows of `plan`, a list of (id, lanes) that are made with these keywords, and what they depend on."""
     rows, about = [], environment()  # now, so that the load is the one before measuring
     with progress(len(plan)) as advance:
         for env_id, lanes in plan:
             advance(f"{env_id}, {lanes} lanes")
-            rows.append(row(env_id, lanes, threads, seconds, compare))
-    return {**about, "threads": threads, "seconds": seconds, "rows": rows}
+            rows.append(row(env_id, lanes, threads, seconds, compare, keywords))
+    return {**about, "threads": threads, "seconds": seconds, "keywords": keywords, "rows": rows}
 
 
 def how(result: dict[str, Any]) -> str:
@@ -234,6 +244,9 @@ def how(result: dict[str, Any]) -> str:
         f"{result['cpu_count']} CPUs; Python {versions['python']}, NumPy {versions['numpy']}, "
         f"Gymnasium {versions['gymnasium']}."
     )
+    keywords = result.get("keywords", {})  # results that were kept by older versions have none
+    if keywords:
+        text += f" Made with {', '.join(f'{name}={value!r}' for name, value in keywords.items())}."
     if load is not None and result["cpu_count"] and load > result["cpu_count"] / 2:
         text += f" The machine was busy (load {load:.1f}): a quiet one gives higher rates."
     return text

@@ -168,12 +168,14 @@ def space_text(space: Any) -> str:
 # ---- info ----------------------------------------------------------------------------------------------------------
 
 
-def info_lines(env_id: str) -> Iterator[str]:
-    """Spaces, state, parameters and reset options of an environment."""
+def info_lines(env_id: str, keywords: dict[str, Any]) -> Iterator[str]:
+    """Spaces, state, parameters and reset options of an environment that is made with these keywords."""
     entry = TABLE[env_id]
     tables = _core.type_info(entry.type_name)
-    lanes = 64 if entry.extra else MANY
-    env = batchenv.make(env_id, lanes)
+    simulated = bool(entry.extra) or tables["reads"] is not None
+    lanes = 64 if simulated else MANY
+    env = batchenv.make(env_id, lanes, **keywords)
+    given = {**entry.kwargs, **keywords}
     backend = env._open()
     assert isinstance(backend, CoreBackend)  # as of all ids of the table
     yield env_id
@@ -189,16 +191,16 @@ def info_lines(env_id: str) -> Iterator[str]:
     if backend.translator.KEYWORDS:
         yield "keywords:"
         for name, default, meaning in backend.translator.KEYWORDS:
-            yield f"  {name} = {entry.kwargs.get(name, default)!r}: {meaning}"
+            yield f"  {name} = {given.get(name, default)!r}: {meaning}"
     for row in tables["params"]:
-        row["default"] = entry.kwargs.get(row["name"], row["default"])
+        row["default"] = given.get(row["name"], row["default"])
     yield from _params("parameters", tables["params"])
     names = backend.translator.fields
     if names:
         yield "fields of MuJoCo's model, with their shapes; make() and set_params() take them, for single lanes too:"
         yield from _wrapped(name + _shape(backend.translator.field_shape(name)) for name in names)
     yield from _params("reset options", tables["options"])
-    yield f"bytes per lane: {backend.core.nbytes / lanes:.1f}{', without the engine' if entry.extra else ''}"
+    yield f"bytes per lane: {backend.core.nbytes / lanes:.1f}{', without the engine' if simulated else ''}"
 
 
 def _meanings(entry: Entry, env: Any) -> str:

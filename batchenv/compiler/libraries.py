@@ -208,9 +208,16 @@ def _open(path: Path, origin: Path, namespace: str | None, reference: dict[str, 
             for row in kind["ids"]:
                 if f"{prefix}{row['name']}" in entries:
                     raise ValueError(f"{origin}: the id {row['name']} is there twice")
+                if "xml_file" in row["kwargs"] and _core.type_info(kind["name"])["reads"] is not None:
+                    row["kwargs"]["xml_file"] = _beside(origin, row["kwargs"]["xml_file"])
                 entries[f"{prefix}{row['name']}"] = entry_of(kind, row, kind["family"] or Entry.family, library)
         _opened[key] = library
     return _opened[key]
+
+
+def _beside(origin: Path, name: str) -> str:
+    """The path of a file that the C file `origin` names."""
+    return os.path.normpath(origin.parent / Path(name).expanduser())
 
 
 def _check_type(kind: dict[str, Any], origin: Path) -> None:

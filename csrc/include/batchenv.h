@@ -113,7 +113,10 @@ static inline int be_may_differ(const be_param *param) {
 typedef struct be_setting {
     const char *name; /* a param of the type */
     double value;     /* as in be_param */
-    const char *text; /* or a text: for a CHOICE, a TEXT, or for a keyword that Python translates */
+    /* Or a text: for a CHOICE, a TEXT, or for a keyword that Python translates. A type that reads a model may set
+     * `xml_file`, the model's file; if that is no absolute path, it is relative to the folder of the C file (of the
+     * library, where batchenv.load() loads one). */
+    const char *text;
 } be_setting;
 
 /* An id under which users make envs of the type, with its limits and the keywords that it sets. */

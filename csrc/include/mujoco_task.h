@@ -93,6 +93,10 @@ static inline double be_mujoco_dt(const be_batch *batch) {
  * positions and velocities. */
 int be_mujoco_spaces(be_setup *setup, int64_t observation_size, int64_t positions, int64_t velocities, be_error *error);
 
+/* The same for a task whose control() takes actions from `low` to `high`, whatever the actuators' bounds are. */
+int be_mujoco_spaces_between(be_setup *setup, int64_t observation_size, int64_t positions, int64_t velocities,
+                             double low, double high, be_error *error);
+
 /* Sets the lane's controls and takes MuJoCo's steps; where the task reads contact forces, also calls
  * mj_rnePostConstraint. If it does not return BE_OK, the caller must return that status at once. */
 int be_mujoco_advance(be_batch *batch, int64_t lane, const be_rows *rows, int unstable_info, be_error *error);
@@ -104,6 +108,10 @@ int be_mujoco_begin(be_batch *batch, int64_t lane, be_error *error);
 /* The same for the most common start: init_qpos + uniform(-scale, scale), and init_qvel + the same or, with `normal`,
  * init_qvel + scale * standard_normal(). */
 int be_mujoco_start(be_batch *batch, int64_t lane, double scale, int normal, be_error *error);
+
+/* The same around other positions, such as those of a keyframe. */
+int be_mujoco_start_at(be_batch *batch, int64_t lane, const double *positions, double scale, int normal,
+                       be_error *error);
 
 /* Zeroes the infos of a lane's row. */
 void be_mujoco_clear_info(const be_batch *batch, int64_t lane, const be_rows *rows);

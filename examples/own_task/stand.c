@@ -40,9 +40,7 @@ static int prepare(be_setup *setup, be_error *error) {
     const be_mujoco_view *model = setup->engine;
     const int64_t size = model->num_qpos + model->num_qvel + 3 + model->reads[FEET].count;
     setup->field_size[ACTION] = (int)model->num_ctrl;
-    const int status = be_mujoco_spaces(setup, size, 7, 6, error);
-    be_space_box(&setup->space[MJ_ACTION_PORT], BE_F32, 1, &model->num_ctrl, -1, 1);
-    return status;
+    return be_mujoco_spaces_between(setup, size, 7, 6, -1, 1, error);
 }
 
 /* Targets of the joints' servos, around where the model starts. */

@@ -83,8 +83,7 @@ def test_wheel_holds_what_runs_and_the_headers_of_authors(clone, tmp_path):
     assert held == {f"batchenv/{name}" for name in headers} | {
         name
         for name in our_files()
-        if name.startswith("batchenv/")
-        and (name.endswith((".py", ".pyi")) or name in ("batchenv/py.typed", "batchenv/compiler/template.c"))
+        if name.startswith("batchenv/") and (name.endswith((".py", ".pyi", ".c", ".in")) or name == "batchenv/py.typed")
     }
 
 

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import batchenv
+from batchenv.compiler import template
 from batchenv.integrations import env_types
 from helpers.processes import python, run_python
 from helpers.project import EXTRAS, ROOT
@@ -32,6 +33,7 @@ NEEDS = {
     "Hopper-v5": "mujoco",
     "Ant-v5": "mujoco",
     "make_mujoco": "mujoco",
+    "xml_file": "mujoco",
     "batchenv.jax": "jax",
     **{
         f"{words}{quote}{env_type}{quote}": EXTRAS[env_type.replace("_", "-")][0]
@@ -55,7 +57,10 @@ ROBOT = """<mujoco><worldbody><body name="torso" pos="0 0 1"><freejoint/><geom s
 
 def readers_own(folder):
     """What pages suppose that a reader has: a model, actions for it, a script's arguments."""
-    (folder / "robot.xml").write_text(ROBOT)
+    for name in ("robot.xml", "heavier_robot.xml"):
+        (folder / name).write_text(ROBOT)
+    if is_there("mujoco"):
+        template.write("walk", folder, str(folder / "robot.xml"))
     shutil.copytree(ROOT / "examples/own_task", folder, dirs_exist_ok=True)
     args = types.SimpleNamespace(env_id="Pendulum-v1", num_envs=4, gamma=0.99)
     return {"batchenv": batchenv, "np": np, "args": args, "actions": np.zeros((256, 1))}

@@ -122,8 +122,8 @@ def _compiler_error(what: str, error: RuntimeError) -> RuntimeError:
     )
 
 
-def read_model(path: str | Path) -> Any:
-    """The mjModel of an XML file.
+def read_model(path: str | Path, argument: str = "xml_file") -> Any:
+    """The mjModel of an XML file. argument: what the user has named the file with.
 
     Raises:
         OSError: there is no such file.
@@ -131,15 +131,15 @@ def read_model(path: str | Path) -> Any:
     """
     mujoco, _ = load()
     if "\0" in str(path) or not Path(path).exists():
-        raise FileNotFoundError(f"xml_file: there is no file {str(path)!r}")
+        raise FileNotFoundError(f"{argument}: there is no file {str(path)!r}: name the XML file of a model")
     if Path(path).is_dir():
-        raise IsADirectoryError(f"xml_file={str(path)!r} is a folder: name a model's file")
+        raise IsADirectoryError(f"{argument}={str(path)!r} is a folder: name a model's file")
     try:
         return mujoco.MjModel.from_xml_path(str(path))
     except (ValueError, TypeError) as error:  # TypeError: a path that is no UTF-8
-        raise _xml_error(f"xml_file={str(path)!r}", error) from None
+        raise _xml_error(f"{argument}={str(path)!r}", error) from None
     except RuntimeError as error:
-        raise _compiler_error(f"xml_file={str(path)!r}", error) from error
+        raise _compiler_error(f"{argument}={str(path)!r}", error) from error
 
 
 def parse_model(text: str) -> Any:

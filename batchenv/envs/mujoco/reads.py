@@ -17,7 +17,7 @@ Row = tuple[str, str | None, str | None]  # array, object, name
 OF_MODEL = "model."  # what names of mjModel's arrays begin with
 _OBJECTS = {  # mjModel's numbers of each kind
     "body": "nbody", "joint": "njnt", "geom": "ngeom", "site": "nsite", "camera": "ncam", "tendon": "ntendon",
-    "actuator": "nu", "sensor": "nsensor",
+    "actuator": "nu", "sensor": "nsensor", "key": "nkey",
 }  # fmt: skip
 _POSITIONS, _SPEEDS = (7, 4, 1, 1), (6, 3, 1, 1)  # numbers of a joint, by its type
 
@@ -74,8 +74,8 @@ def _values(model: Any, data: Any, array: str) -> NDArray[Any]:
     return getattr(owner, name)
 
 
-def names_of(mujoco: Any, model: Any, kind: str) -> list[str]:
-    """The names of all things of a kind, "" where one has none."""
+def names(mujoco: Any, model: Any, kind: str) -> list[str]:
+    """The names of all things of a kind, in the model's order; "" for those without one."""
     number = int(getattr(mujoco.mjtObj, f"mjOBJ_{kind.upper()}"))
     return [mujoco.mj_id2name(model, number, i) or "" for i in range(getattr(model, _OBJECTS[kind]))]
 
@@ -87,18 +87,20 @@ def _numbers(mujoco: Any, model: Any, kind: str, name: str, keywords: Mapping[st
     wanted = keywords[keyword] if name.startswith("@") else name
     if not isinstance(wanted, str):
         return [integer(keyword, wanted, 0, getattr(model, _OBJECTS[kind]) - 1)]
-    names = names_of(mujoco, model, kind)
-    if wanted in names:
-        return [names.index(wanted)]
+    known = names(mujoco, model, kind)
+    if wanted in known:
+        return [known.index(wanted)]
     try:
         pattern = re.compile(wanted)
     except re.error as problem:
         raise ValueError(
             f"{keyword}: {wanted!r} is neither a {kind} of the model nor a regular expression: {problem}"
         ) from None
-    found = [i for i, known in enumerate(names) if known and pattern.fullmatch(known)]
+    found = [i for i, one in enumerate(known) if one and pattern.fullmatch(one)]
     if not found:
-        raise ValueError(unknown_key(f"{keyword}: the model has no {kind} {wanted!r}", wanted, [n for n in names if n]))
+        raise ValueError(
+            unknown_key(f"{keyword}: the model has no {kind} {wanted!r}", wanted, [one for one in known if one])
+        )
     return found
 
 

@@ -37,6 +37,7 @@ _RENDERING = (
 )
 _SIZE = 16384
 _WALKER_CAMERA = {"trackbodyid": 2, "distance": 4.0, "lookat": np.array((0.0, 0.0, 1.15)), "elevation": -20.0}
+_OWN_XML = "the model: the path of an XML file, or XML text"
 _HUMANOID_CAMERA = {"trackbodyid": 1, "distance": 4.0, "lookat": np.array((0.0, 0.0, 2.0)), "elevation": -20.0}
 
 
@@ -72,6 +73,7 @@ class Task(Translator):
     """
 
     xml_file = ""
+    xml_meaning = "the model: a file of Gymnasium's, or a path that starts with ~, . or /"
     camera: dict[str, Any] | None = None
     unlimited = False  # actuators without limits take any action
     ranges: Sequence[str] = ()
@@ -87,7 +89,7 @@ class Task(Translator):
     # They are only read, and of a translator, so that a property may be in place of the base's class variable.
     @property
     def KEYWORDS(self) -> Sequence[tuple[str, Any, str]]:  # pyright: ignore[reportIncompatibleVariableOverride]
-        xml = ("xml_file", self.xml_file, "the model: a file of Gymnasium's, or a path that starts with ~, . or /")
+        xml = ("xml_file", self.xml_file, self.xml_meaning)
         ranges = [(f"{name}_range", None, f"(low, high): {name}_min and {name}_max") for name in self.ranges]
         return (xml, *self.own, *ranges, *_RENDERING)
 
@@ -359,6 +361,8 @@ class PusherV4(Pusher):
 class OwnTask(Task):
     """A task of a user's own, in a C file that includes mujoco_task.h."""
 
+    xml_meaning = _OWN_XML
+
     def _read(self, xml):
         if not xml:
             raise TypeError(f"{self.type_name} needs a model: xml_file='robot.xml'")
@@ -377,6 +381,7 @@ def read_own(xml: Any, keyword: str) -> Any:
 class MuJoCo(Task):
     """A user's own model: see `batchenv.make_mujoco`."""
 
+    xml_meaning = _OWN_XML
     own = (("observation", ("qpos", "qvel"), "fields of mjData, in this order"),)
     names = (*Task.names, "observation_fields")
     unlimited = True

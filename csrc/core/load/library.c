@@ -363,7 +363,11 @@ static int check_setting(const be_env_type *type, const be_setting *setting, con
     if (!is_word(setting->name)) return bad(at, "has a setting without a good name: it must be the name of a param");
     const be_param *param = type->params;
     while (param && param->name && strcmp(param->name, setting->name) != 0) param++;
-    if (param == NULL || param->name == NULL) return bad(at, "sets something that is not in .params: add it there");
+    if (param == NULL || param->name == NULL) {
+        if (type->reads && strcmp(setting->name, "xml_file") == 0)
+            return check_text(setting->text, "text", "sets xml_file to no text: .text = \"robot.xml\"", at);
+        return bad(at, "sets something that is not in .params: add it there");
+    }
     if (setting->text == NULL) return check_value(param, setting->value, at);
     if (param->kind == BE_PARAM_CHOICE && is_text(setting->text)) {
         for (int k = 0; param->choices[k]; k++) {

@@ -60,11 +60,16 @@ int be_mujoco_begin(be_batch *batch, int64_t lane, be_error *error) {
 }
 
 int be_mujoco_start(be_batch *batch, int64_t lane, double scale, int normal, be_error *error) {
+    return be_mujoco_start_at(batch, lane, be_mujoco_source_of(batch)->init_qpos, scale, normal, error);
+}
+
+int be_mujoco_start_at(be_batch *batch, int64_t lane, const double *positions, double scale, int normal,
+                       be_error *error) {
     const be_mujoco_source *source = be_mujoco_source_of(batch);
     const be_mujoco_lane *handles = be_mujoco_lane_of(batch, lane);
     be_rng *rng = &batch->rng[lane];
     for (int64_t j = 0; j < source->num_qpos; j++) {
-        handles->arrays[MJ_QPOS][j] = source->init_qpos[j] + be_rng_uniform(rng, -scale, scale);
+        handles->arrays[MJ_QPOS][j] = positions[j] + be_rng_uniform(rng, -scale, scale);
     }
     for (int64_t j = 0; j < source->num_qvel; j++) {
         const double noise = normal ? scale * be_rng_standard_normal(rng) : be_rng_uniform(rng, -scale, scale);
@@ -83,8 +88,8 @@ void be_mujoco_clear_info(const be_batch *batch, int64_t lane, const be_rows *ro
 
 /* ---- making and keeping -------------------------------------------------------------------------------- */
 
-int be_mujoco_spaces(be_setup *setup, int64_t observation_size, int64_t positions, int64_t velocities,
-                     be_error *error) {
+int be_mujoco_spaces_between(be_setup *setup, int64_t observation_size, int64_t positions, int64_t velocities,
+                             double low, double high, be_error *error) {
     const be_mujoco_source *source = setup->engine;
     if (source->num_qpos < positions || source->num_qvel < velocities || source->num_ctrl < 1 || observation_size < 1) {
         return be_fail(
@@ -94,6 +99,16 @@ int be_mujoco_spaces(be_setup *setup, int64_t observation_size, int64_t position
             (long long)source->num_qpos, (long long)source->num_qvel, (long long)source->num_ctrl, (long long)positions,
             (long long)velocities);
     }
+    be_space_box(&setup->space[MJ_OBSERVATION_PORT], BE_F64, 1, &observation_size, -HUGE_VAL, HUGE_VAL);
+    be_space_box(&setup->space[MJ_ACTION_PORT], BE_F32, 1, &source->num_ctrl, low, high);
+    return BE_OK;
+}
+
+int be_mujoco_spaces(be_setup *setup, int64_t observation_size, int64_t positions, int64_t velocities,
+                     be_error *error) {
+    const be_mujoco_source *source = setup->engine;
+    const int status = be_mujoco_spaces_between(setup, observation_size, positions, velocities, 0, 0, error);
+    if (status != BE_OK) return status;
     for (int64_t i = 1; source->num_ctrl > BE_MAX_BOUNDS && i < source->num_ctrl; i++) {
         if (source->control_low[i] != source->control_low[0] || source->control_high[i] != source->control_high[0]) {
             return be_fail(
@@ -103,9 +118,7 @@ int be_mujoco_spaces(be_setup *setup, int64_t observation_size, int64_t position
                 (long long)source->num_ctrl, BE_MAX_BOUNDS);
         }
     }
-    be_space_box(&setup->space[MJ_OBSERVATION_PORT], BE_F64, 1, &observation_size, -HUGE_VAL, HUGE_VAL);
     be_space *action = &setup->space[MJ_ACTION_PORT];
-    be_space_box(action, BE_F32, 1, &source->num_ctrl, 0, 0);
     for (int i = 0; i < BE_MAX_BOUNDS && i < source->num_ctrl; i++) {
         action->low[i] = (double)(float)source->control_low[i];
         action->high[i] = (double)(float)source->control_high[i];

@@ -285,7 +285,7 @@ class _Thing:
             known = [name for name in dir(data) if reads.is_array(data, name)]
             raise AttributeError(unknown_key(f"a {self._kind} has no array {attribute!r}", array, known))
         if self._single:
-            names = reads.names_of(mujoco, model, self._kind)
+            names = reads.names(mujoco, model, self._kind)
             if self._name not in names:
                 what = f"the model has no {self._kind} {self._name!r}"
                 raise ValueError(unknown_key(what, self._name, [name for name in names if name]))
