@@ -14,7 +14,7 @@ from typing import Any
 
 from batchenv import _core
 from batchenv.compiler import build
-from batchenv.registry import FILE, TABLE, Entry, entry_of, put, reserved
+from batchenv.registry import FAMILIES, FILE, TABLE, Entry, entry_of, put, reserved
 
 GROUP = "batchenv.envs"
 # Names that a type of a user's own cannot have, since batchenv has them for every env.
@@ -210,9 +210,14 @@ def _open(path: Path, origin: Path, namespace: str | None, reference: dict[str, 
                     raise ValueError(f"{origin}: the id {row['name']} is there twice")
                 if "xml_file" in row["kwargs"] and _core.type_info(kind["name"])["reads"] is not None:
                     row["kwargs"]["xml_file"] = _beside(origin, row["kwargs"]["xml_file"])
-                entries[f"{prefix}{row['name']}"] = entry_of(kind, row, kind["family"] or Entry.family, library)
+                entries[f"{prefix}{row['name']}"] = entry_of(kind, row, _heading(kind["family"]), library)
         _opened[key] = library
     return _opened[key]
+
+
+def _heading(family: str | None) -> str:
+    """The heading under which a user's type is listed: not that of a family of ours, whose tables' macros name it."""
+    return Entry.family if family is None or family in FAMILIES else family
 
 
 def _beside(origin: Path, name: str) -> str:

@@ -108,7 +108,8 @@ def test_list_knows_every_id(here):
     ids=str,
 )
 def test_list_of_a_pattern(here, pattern, expected):
-    assert words("list", pattern, "--ids", run=here) == expected
+    listed = words("list", pattern, "--ids", run=here)  # other tests may have registered files
+    assert [name for name in listed if batchenv.registry.TABLE[name].library is None] == expected
     result = here("list", pattern)
     assert result.returncode == 0
     assert set(expected) <= set(result.stdout.replace(",", " ").split())
