@@ -17,7 +17,7 @@ Row = tuple[str, str | None, str | None]  # array, object, name
 OF_MODEL = "model."  # what names of mjModel's arrays begin with
 _OBJECTS = {  # mjModel's numbers of each kind
     "body": "nbody", "joint": "njnt", "geom": "ngeom", "site": "nsite", "camera": "ncam", "tendon": "ntendon",
-    "actuator": "nu", "sensor": "nsensor",
+    "actuator": "nu", "sensor": "nsensor", "key": "nkey",
 }  # fmt: skip
 _POSITIONS, _SPEEDS = (7, 4, 1, 1), (6, 3, 1, 1)  # numbers of a joint, by its type
 
