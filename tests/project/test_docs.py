@@ -32,6 +32,7 @@ NEEDS = {
     "Hopper-v5": "mujoco",
     "Ant-v5": "mujoco",
     "make_mujoco": "mujoco",
+    "Go1Joystick": "mujoco_playground",
     "batchenv.jax": "jax",
     **{
         f"{words}{quote}{env_type}{quote}": EXTRAS[env_type.replace("_", "-")][0]

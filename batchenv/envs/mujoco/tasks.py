@@ -72,6 +72,7 @@ class Task(Translator):
     """
 
     xml_file = ""
+    xml_meaning = "the model: a file of Gymnasium's, or a path that starts with ~, . or /"
     camera: dict[str, Any] | None = None
     unlimited = False  # actuators without limits take any action
     ranges: Sequence[str] = ()
@@ -87,7 +88,7 @@ class Task(Translator):
     # They are only read, and of a translator, so that a property may be in place of the base's class variable.
     @property
     def KEYWORDS(self) -> Sequence[tuple[str, Any, str]]:  # pyright: ignore[reportIncompatibleVariableOverride]
-        xml = ("xml_file", self.xml_file, "the model: a file of Gymnasium's, or a path that starts with ~, . or /")
+        xml = ("xml_file", self.xml_file, self.xml_meaning)
         ranges = [(f"{name}_range", None, f"(low, high): {name}_min and {name}_max") for name in self.ranges]
         return (xml, *self.own, *ranges, *_RENDERING)
 
@@ -358,6 +359,8 @@ class PusherV4(Pusher):
 
 class OwnTask(Task):
     """A task of a user's own, in a C file that includes mujoco_task.h."""
+
+    xml_meaning = "the model: the path of an XML file, or XML text"
 
     def _read(self, xml):
         if not xml:
