@@ -1,6 +1,6 @@
 /* What tasks of robots that walk have in common, in addition to mujoco_task.h: commands, pushes, contacts of feet,
  * noise of observations. Each part keeps its numbers in fields of the task's state. The rules are those of MuJoCo
- * Playground's joystick tasks; csrc/engines/mujoco/tasks/go1_joystick.c uses all of them. */
+ * Playground's joystick tasks; csrc/engines/mujoco/tasks/go1_joystick.c uses nearly all of it. */
 #ifndef BE_MUJOCO_LOCOMOTION_H
 #define BE_MUJOCO_LOCOMOTION_H
 
@@ -8,6 +8,55 @@
 
 #include "libm.h"
 #include "mujoco_task.h"
+
+/* ---- models ------------------------------------------------------------------------------------------- */
+
+/* For prepare(): the model must have one free joint and then `joints` joints with an actuator each, and the sensors
+ * that the task reads must have 3 numbers each, or 1 if their names end in "_found". */
+static inline int be_check_robot(const be_setup *setup, const be_read *reads, int64_t joints, be_error *error) {
+    const be_mujoco_view *model = setup->engine;
+    if (model->num_qpos != 7 + joints || model->num_qvel != 6 + joints || model->num_ctrl != joints) {
+        return be_fail(
+            error, BE_ERROR_VALUE, -1,
+            "xml_file: the model must have one free joint and then %lld joints with an actuator each, but has "
+            "%lld positions, %lld velocities and %lld actuators",
+            (long long)joints, (long long)model->num_qpos, (long long)model->num_qvel, (long long)model->num_ctrl);
+    }
+    for (int k = 0; reads[k].array; k++) {
+        const char *name = reads[k].name;
+        if (!reads[k].object || strcmp(reads[k].object, "sensor") != 0) continue;
+        const int64_t size = strlen(name) > 6 && strcmp(name + strlen(name) - 6, "_found") == 0 ? 1 : 3;
+        if (model->reads[k].size == size) continue;
+        return be_fail(error, BE_ERROR_VALUE, -1, "xml_file: the sensor %s has %lld numbers, but must have %lld", name,
+                       (long long)model->reads[k].size, (long long)size);
+    }
+    return BE_OK;
+}
+
+/* What these tasks read of a robot, first in their tables: BE_ROBOT_READS. */
+enum {
+    BE_GYRO,
+    BE_LINVEL,
+    BE_GLOBAL_LINVEL,
+    BE_GLOBAL_ANGVEL,
+    BE_ACCELEROMETER,
+    BE_UPVECTOR,
+    BE_TORQUE,
+    BE_HOME,
+    BE_ROBOT_ROWS
+};
+#define BE_ROBOT_READS                                                                                                 \
+    [BE_GYRO] = {"sensordata", "sensor", "gyro"}, [BE_LINVEL] = {"sensordata", "sensor", "local_linvel"},              \
+    [BE_GLOBAL_LINVEL] = {"sensordata", "sensor", "global_linvel"},                                                    \
+    [BE_GLOBAL_ANGVEL] = {"sensordata", "sensor", "global_angvel"},                                                    \
+    [BE_ACCELEROMETER] = {"sensordata", "sensor", "accelerometer"},                                                    \
+    [BE_UPVECTOR] = {"sensordata", "sensor", "upvector"}, [BE_TORQUE] = {"actuator_force"},                            \
+    [BE_HOME] = {"model.key_qpos", "key", "home"}
+
+/* The joints' positions in the keyframe home. */
+static inline const double *be_pose_of(const be_batch *batch, int64_t lane) {
+    return be_mujoco_read_of(batch, lane, BE_HOME) + 7;
+}
 
 /* ---- random numbers, time ---------------------------------------------------------------------------- */
 
@@ -49,8 +98,46 @@ static inline double be_squared_distance(const double *a, const double *b, int64
     return sum;
 }
 
+/* Of motors: the norm of their torques plus their sum, and their power. */
+static inline double be_effort(const double *torque, int64_t count) {
+    double sum = 0;
+    for (int64_t j = 0; j < count; j++) sum += fabs(torque[j]);
+    return sqrt(be_squares(torque, count)) + sum;
+}
+static inline double be_power(const double *qvel, const double *torque, int64_t count) {
+    double sum = 0;
+    for (int64_t j = 0; j < count; j++) sum += fabs(qvel[j] * torque[j]);
+    return sum;
+}
+
 /* The reward for following a command: 1 without an error, and less the larger the squared error is. */
 static inline double be_tracking(double squared_error, double sigma) { return be_math.exp(-squared_error / sigma); }
+
+/* Parts of the reward that these tasks begin with: BE_TRUNK_TERMS of BE_ROBOT_READS. */
+enum { BE_TRUNK_TERMS = 5 };
+static inline void be_reward_trunk(const be_batch *batch, int64_t lane, const double *command, double sigma,
+                                   double terms[BE_TRUNK_TERMS]) {
+    const double turned = be_mujoco_read_of(batch, lane, BE_GYRO)[2] - command[2];
+    const double rise = be_mujoco_read_of(batch, lane, BE_GLOBAL_LINVEL)[2];
+    terms[0] = be_tracking(be_squared_distance(command, be_mujoco_read_of(batch, lane, BE_LINVEL), 2), sigma);
+    terms[1] = be_tracking(turned * turned, sigma);
+    terms[2] = rise * rise;
+    terms[3] = be_squares(be_mujoco_read_of(batch, lane, BE_GLOBAL_ANGVEL), 2);
+    terms[4] = be_squares(be_mujoco_read_of(batch, lane, BE_UPVECTOR), 2);
+}
+
+/* Weighs the parts of the reward, and writes them and the reward: their sum per second, if it is not negative. weights:
+ * the first of their params. infos: the first of their ports. */
+static inline void be_write_reward(const be_batch *batch, int64_t lane, const be_rows *rows, const double *terms,
+                                   int count, int weights, int infos) {
+    double sum = 0;
+    for (int k = 0; k < count; k++) {
+        const double weighted = terms[k] * be_param_of(batch, weights + k, lane);
+        MJ_INFO(rows, infos + k, lane) = weighted;
+        sum += weighted;
+    }
+    rows->reward[lane - rows->first] = sum < 0 ? 0 : fmin(sum * be_mujoco_dt(batch), 10000);
+}
 
 /* ---- commands: velocities forwards (m/s), to the left (m/s) and around the vertical (rad/s) ------------ */
 
@@ -85,7 +172,7 @@ static inline void be_command_step(double command[BE_COMMAND], int32_t *steps, c
     *steps = be_command_steps(rng, dt);
 }
 
-/* ---- pushes: now and then, a force on the trunk that would change its velocity by `kick` --------------- */
+/* ---- pushes: now and then, a force on the trunk that changes its velocity by `kick` / pi --------------- */
 
 typedef struct be_push {
     double steps_until_next, duration_steps, duration; /* of this episode; the last one in seconds */
@@ -98,64 +185,124 @@ typedef struct be_push {
      "steps between pushes, a push's steps and seconds, kick (m/s), steps since the last one, steps of this one, its " \
      "direction: x, y"}
 
-/* Ranges of uniform distributions: low, high. */
-typedef struct be_push_ranges {
-    double kick[2], duration[2], wait[2]; /* m/s, s, s */
-} be_push_ranges;
+/* Their params follow each other in a task's table, which has BE_PUSH_PARAMS(the first one's index). */
+enum {
+    BE_PUSH_ENABLE,
+    BE_PUSH_KICK,
+    BE_PUSH_TIME = BE_PUSH_KICK + 2,
+    BE_PUSH_WAIT = BE_PUSH_TIME + 2,
+    BE_PUSH_COUNT = BE_PUSH_WAIT + 2
+};
+#define BE_PUSH_PARAM(first, index, name, value, low, doc)                                                             \
+    [(first) + (index)] = {"pert_" name, BE_PARAM_FLOAT, value, low, 1e6, NULL, "pushes: " doc, 0}
+#define BE_PUSH_PARAMS(first)                                                                                          \
+    [(first) + BE_PUSH_ENABLE] = {"pert_enable", BE_PARAM_BOOL, 0, 0, 1, NULL, "push the trunk", 0, 1},                \
+               BE_PUSH_PARAM(first, BE_PUSH_KICK, "velocity_kick_min", 0, -1e6,                                        \
+                             "least size, m/s: pi times the change of velocity"),                                      \
+               BE_PUSH_PARAM(first, BE_PUSH_KICK + 1, "velocity_kick_max", 3, -1e6, "largest size, m/s"),              \
+               BE_PUSH_PARAM(first, BE_PUSH_TIME, "kick_durations_min", 0.05, 1e-6, "shortest time, s"),               \
+               BE_PUSH_PARAM(first, BE_PUSH_TIME + 1, "kick_durations_max", 0.2, 1e-6, "longest time, s"),             \
+               BE_PUSH_PARAM(first, BE_PUSH_WAIT, "kick_wait_times_min", 1, 0, "shortest time between two, s"),        \
+               BE_PUSH_PARAM(first, BE_PUSH_WAIT + 1, "kick_wait_times_max", 3, 0, "longest time between two, s")
 
-static inline void be_push_start(be_push *push, const be_push_ranges *ranges, double dt, be_rng *rng) {
+/* A number of the uniform distribution between two params of the lane. */
+static inline double be_draw_between(be_batch *batch, int64_t lane, int low) {
+    return be_rng_uniform(&batch->rng[lane], be_param_of(batch, low, lane), be_param_of(batch, low + 1, lane));
+}
+
+static inline void be_push_start(be_batch *batch, int64_t lane, int first, be_push *push) {
+    const double dt = be_mujoco_dt(batch);
     *push = (be_push){0};
-    push->steps_until_next = be_steps_of(be_rng_uniform(rng, ranges->wait[0], ranges->wait[1]), dt);
-    push->duration = be_rng_uniform(rng, ranges->duration[0], ranges->duration[1]);
+    push->steps_until_next = be_steps_of(be_draw_between(batch, lane, first + BE_PUSH_WAIT), dt);
+    push->duration = be_draw_between(batch, lane, first + BE_PUSH_TIME);
     push->duration_steps = be_steps_of(push->duration, dt);
-    push->kick = be_rng_uniform(rng, ranges->kick[0], ranges->kick[1]);
+    push->kick = be_draw_between(batch, lane, first + BE_PUSH_KICK);
 }
 static inline int be_push_acts(const be_push *push) { return push->steps_since_last >= push->steps_until_next; }
 
-/* Writes the force (N) of the next step: half a sine wave over the time of the push. mass: what is pushed, kg. */
-static inline void be_push_step(be_push *push, double mass, double dt, be_rng *rng, double force[3]) {
+/* To be called at the end of each step and reset: sets the force (N) of the next step, half a sine wave over the time
+ * of the push. Without pushes, the force is the user's. mass: what is pushed, kg. */
+static inline void be_push_step(be_batch *batch, int64_t lane, int first, be_push *push, double mass, double force[3]) {
+    const int enabled = be_param_of(batch, first + BE_PUSH_ENABLE, lane) != 0;
+    if (!enabled && push->steps == 0) return;
     memset(force, 0, 3 * sizeof *force);
-    if (!be_push_acts(push)) {
+    if (!enabled) { /* they have been switched off */
+        push->steps = push->steps_since_last = 0;
+    } else if (be_push_acts(push)) {
+        const double time = push->steps * be_mujoco_dt(batch);
+        const double share = 0.5 * be_math.sin(M_PI * time / push->duration);
+        for (int j = 0; j < 2; j++) force[j] = share * mass * push->kick / push->duration * push->direction[j];
+        if (push->steps >= push->duration_steps) push->steps_since_last = 0;
+        push->steps += 1;
+    } else {
         push->steps_since_last += 1;
         if (!be_push_acts(push)) return;
-        const double angle = be_rng_uniform(rng, 0, 2 * M_PI);
+        const double angle = be_rng_uniform(&batch->rng[lane], 0, 2 * M_PI);
         push->steps = 0;
         push->direction[0] = be_math.cos(angle);
         push->direction[1] = be_math.sin(angle);
-        return;
     }
-    const double share = 0.5 * be_math.sin(M_PI * push->steps * dt / push->duration);
-    for (int j = 0; j < 2; j++) force[j] = share * mass * push->kick / push->duration * push->direction[j];
-    if (push->steps >= push->duration_steps) push->steps_since_last = 0;
-    push->steps += 1;
 }
 
 /* ---- feet ---------------------------------------------------------------------------------------------- */
 
-#define BE_AIR_TIME_FIELD(count) {"feet_air_time", BE_F64, count, "since each foot has left the floor, s"}
-#define BE_SWING_PEAK_FIELD(count) {"swing_peak", BE_F64, count, "how high each foot has been since then, m"}
-#define BE_LAST_CONTACT_FIELD(count) {"last_contact", BE_BOOL, count, "whether each foot was on the floor"}
+/* Three fields that follow each other. `air_time` is the index of the first one in the functions below. */
+#define BE_FEET_FIELDS(air_time, count)                                                                                \
+    [air_time] = {"feet_air_time", BE_F64, count, "since each foot has left the floor, s"},                            \
+    [(air_time) + BE_SWING_PEAK] = {"swing_peak", BE_F64, count, "how high each foot has been since then, m"},         \
+    [(air_time) + BE_LAST_CONTACT] = {"last_contact", BE_BOOL, count, "whether each foot was on the floor"}
+enum { BE_SWING_PEAK = 1, BE_LAST_CONTACT, BE_FEET_FIELD_COUNT };
 
-/* One foot's numbers, in these fields. */
-typedef struct be_foot {
-    double *air_time, *swing_peak;
-    uint8_t *last_contact;
-} be_foot;
+/* What rewards for the use of feet are made of: sums over the feet. */
+typedef struct be_feet_sums {
+    double slip;      /* squared speeds of feet on the floor */
+    double clearance; /* distances from the wanted height, each times the root of the foot's speed */
+    double height;    /* of feet that touch down: squared relative errors of how high they were */
+    double air_time;  /* of feet that touch down: how long they were in the air, each less 0.1 s */
+} be_feet_sums;
 
-/* To be called after the physics. height: the foot's, m. Returns whether this is the foot's first contact after it was
- * in the air. */
-static inline int be_foot_step(const be_foot *foot, int contact, double height, double dt) {
-    const int first = *foot->air_time > 0 && (contact || *foot->last_contact);
-    *foot->air_time += dt;
-    *foot->swing_peak = fmax(*foot->swing_peak, height);
-    return first;
+static inline void be_feet_start(be_batch *batch, int64_t lane, int air_time, int count) {
+    memset(MJ_FIELD(batch, air_time, double, lane), 0, (size_t)count * sizeof(double));
+    memset(MJ_FIELD(batch, air_time + BE_SWING_PEAK, double, lane), 0, (size_t)count * sizeof(double));
+    memset(MJ_FIELD(batch, air_time + BE_LAST_CONTACT, uint8_t, lane), 0, (size_t)count);
 }
-/* To be called when rewards and observations have been computed. */
-static inline void be_foot_end(const be_foot *foot, int contact) {
-    *foot->last_contact = (uint8_t)(contact != 0);
-    if (!contact) return;
-    *foot->air_time = 0;
-    *foot->swing_peak = 0;
+
+/* To be called after the physics. found: the first of the rows of reads that say, for `count` feet each, whether a foot
+ * is on the floor; where it is; and its velocity. wanted: how high feet are to be lifted, m. */
+static inline be_feet_sums be_feet_step(be_batch *batch, int64_t lane, int air_time, int found, int count,
+                                        double wanted) {
+    double *air = MJ_FIELD(batch, air_time, double, lane),
+           *peak = MJ_FIELD(batch, air_time + BE_SWING_PEAK, double, lane);
+    const uint8_t *last = MJ_FIELD(batch, air_time + BE_LAST_CONTACT, uint8_t, lane);
+    const double dt = be_mujoco_dt(batch);
+    be_feet_sums sums = {0};
+    for (int k = 0; k < count; k++) {
+        const double height = be_mujoco_read_of(batch, lane, found + count + k)[2];
+        const double moved = be_squares(be_mujoco_read_of(batch, lane, found + 2 * count + k), 2);
+        const int contact = be_mujoco_read_of(batch, lane, found + k)[0] > 0;
+        const int touches = air[k] > 0 && (contact || last[k]);
+        air[k] += dt;
+        peak[k] = fmax(peak[k], height);
+        sums.clearance += fabs(height - wanted) * sqrt(sqrt(moved));
+        if (contact) sums.slip += moved;
+        if (!touches) continue;
+        sums.height += (peak[k] / wanted - 1) * (peak[k] / wanted - 1);
+        sums.air_time += air[k] - 0.1;
+    }
+    return sums;
+}
+
+/* To be called when rewards and observations have been computed. Returns the mean of swing_peak. */
+static inline double be_feet_end(be_batch *batch, int64_t lane, int air_time, int found, int count) {
+    double *air = MJ_FIELD(batch, air_time, double, lane),
+           *peak = MJ_FIELD(batch, air_time + BE_SWING_PEAK, double, lane), sum = 0;
+    for (int k = 0; k < count; k++) {
+        const int contact = be_mujoco_read_of(batch, lane, found + k)[0] > 0;
+        MJ_FIELD(batch, air_time + BE_LAST_CONTACT, uint8_t, lane)[k] = (uint8_t)contact;
+        if (contact) air[k] = peak[k] = 0;
+        sum += peak[k];
+    }
+    return sum / count;
 }
 
 #endif

@@ -164,6 +164,9 @@ static inline double *be_mujoco_read_of(const be_batch *batch, int64_t lane, int
     return be_mujoco_read_at(batch, lane, index, 0);
 }
 
+/* The numbers of one of the task's own fields in one lane. */
+#define MJ_FIELD(batch, index, type, lane) ((type *)(batch)->state[index] + (lane) * (batch)->field_size[index])
+
 /* How many things have the name of this row: one or more. */
 static inline int64_t be_mujoco_count_of(const be_batch *batch, int index) {
     return be_mujoco_of(batch)->reads[index].count;
@@ -191,6 +194,7 @@ static inline int64_t be_mujoco_state_size(const be_mujoco_view *source, int64_t
 /* Params that several types have: weights and the like, and reset_noise_scale. */
 #define MJ_WEIGHT(name, value, doc) {name, BE_PARAM_FLOAT, value, -1e300, 1e300, NULL, doc, 0}
 #define MJ_BOUND(name, value, doc) {name, BE_PARAM_FLOAT, value, -MJ_ANY, MJ_ANY, NULL, doc, 0}
+#define MJ_WITHIN(name, value, low, high, doc) {name, BE_PARAM_FLOAT, value, low, high, NULL, doc, 0}
 #define MJ_SCALE(value)                                                                                                \
     {"reset_noise_scale", BE_PARAM_FLOAT, value, 0, 1e300, NULL, "size of the random part of an episode's start", 0}
 #define MJ_TERMINATE                                                                                                   \

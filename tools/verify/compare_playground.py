@@ -1,5 +1,5 @@
-"""Compares Go1JoystickFlatTerrain and -RoughTerrain with MuJoCo Playground's own functions, state by state: what is
-observed without noise, reward terms, rewards, ends, timers of feet, and the forces of pushes.
+"""Compares the joystick tasks of Go1 and Spot with MuJoCo Playground's own functions, state by state: what is observed
+without noise, reward terms, rewards, ends, timers of feet, and the forces of pushes.
 
     python tools/verify/compare_playground.py [--lanes 64] [--steps 80] [--seed 0]
 
@@ -18,14 +18,25 @@ import numpy as np
 from flax import struct
 from gymnasium.vector import AutoresetMode
 from mujoco_playground._src import mjx_env
-from mujoco_playground._src.locomotion.go1 import go1_constants, joystick
+from mujoco_playground._src.locomotion.go1 import joystick as go1
+from mujoco_playground._src.locomotion.spot import joystick as spot
 
 import batchenv
 
 ARRAYS = ("qpos", "qvel", "sensordata", "site_xpos", "site_xmat", "actuator_force")
 PUSHES = {"pert_enable": True, "pert_kick_wait_times_range": (0.1, 0.4), "pert_velocity_kick_range": (0, 20)}
+NO_NOISE = {
+    go1: ("level",),
+    spot: ("joint_pos", "gyro", "gravity", "feet_pos_x", "feet_pos_y", "feet_pos_z"),
+}
+TASKS = {
+    "Go1JoystickFlatTerrain-v0": go1,
+    "Go1JoystickRoughTerrain-v0": go1,
+    "SpotFlatTerrainJoystick-v0": spot,
+}
+COMMANDS = {go1: ("a_x", "a_y", "a_yaw"), spot: ("lin_vel_x_max", "lin_vel_y_max", "ang_vel_yaw_max")}
 RTOL, ATOL = 2e-5, 2e-5
-PUSHED = slice(119, 122)  # forces of pushes in privileged_state: up to some 700 N, which float32 rounds to 0.0001 N
+PUSHED = {go1: slice(119, 122), spot: slice(164, 167)}  # forces in privileged_state, which are rounded more
 
 
 @struct.dataclass
@@ -41,22 +52,27 @@ class Data:
     xfrc_applied: jax.Array
 
 
-def reference(model):
-    """Playground's env over a compiled mjModel, and its step over all lanes."""
-    env = joystick.Joystick.__new__(joystick.Joystick)
-    config = joystick.default_config()
-    config.noise_config.level, config.pert_config.enable = 0.0, True
+def reference(module, model):
+    """Playground's step over all lanes, of its env over a compiled mjModel."""
+    env = module.Joystick.__new__(module.Joystick)
+    config = module.default_config()
+    config.pert_config.enable = True
+    if module is go1:
+        config.noise_config.level = 0.0
+        env._imu_site_id = model.site("imu").id
+    else:
+        config.obs_noise.scales = {"joint_pos": 0.0, "gyro": 0.0, "gravity": 0.0, "feet_pos": [0.0, 0.0, 0.0]}
+        env._pert_func = env._maybe_apply_perturbation
     mjx_env.MjxEnv.__init__(env, config)
     env._mj_model = model
     env._mjx_model = SimpleNamespace(nbody=model.nbody, nu=model.nu, nv=model.nv)
-    env._imu_site_id = model.site("imu").id
-    env._feet_floor_found_sensor = [model.sensor(f"{foot}_floor_found").id for foot in go1_constants.FEET_GEOMS]
+    env._feet_floor_found_sensor = [model.sensor(f"{foot}_floor_found").id for foot in module.consts.FEET_GEOMS]
     env._post_init()
     mjx_env.step = lambda model, data, action, steps: data
     return jax.jit(jax.vmap(env.step))
 
 
-def state_of(datas, before, random):
+def state_of(module, datas, before, random):
     """Playground's state of all lanes: the physics' results, and what was there before the step."""
     arrays = {name: np.stack([getattr(data, name) for data in datas]) for name in ARRAYS}
     arrays["site_xmat"] = arrays["site_xmat"].reshape(len(datas), -1, 3, 3)
@@ -67,12 +83,12 @@ def state_of(datas, before, random):
         **{name: push[name] for name in ("pert_duration_seconds", "pert_mag")},
         **{name: push[name].astype(np.int32) for name in COUNTERS},
         "pert_dir": np.column_stack([push["x"], push["y"], np.zeros(len(datas))]),
-        "steps_until_next_cmd": before["steps_until_next_cmd"].reshape(-1),
-        "last_last_act": before["last_act"],
+        "last_last_act": before.get("last_last_act", before["last_act"]),
+        "motor_targets": np.zeros_like(before["last_act"]),
         "rng": random,
     }
-    metrics = {f"reward/{name}": np.zeros(len(datas)) for name in joystick.default_config().reward_config.scales}
-    metrics["swing_peak"] = np.zeros(len(datas))
+    info |= {name: before[name] for name in ("steps_until_next_cmd", "step", "qpos_error_history") if name in before}
+    metrics = ["swing_peak", *(f"reward/{name}" for name in module.default_config().reward_config.scales)]
     data = Data(**{name: jnp.asarray(values, jnp.float32) for name, values in arrays.items()})
     info = {name: jnp.asarray(values) for name, values in info.items()}
     zeros = jnp.zeros(len(datas))
@@ -95,12 +111,16 @@ def swung(rng, lanes, number, rhythm):
 
 def compare(env_id, lanes, steps, seed):
     """Returns the largest differences, {what: number}."""
-    which = np.arange(lanes)
+    which, module = np.arange(lanes), TASKS[env_id]
     # Some lanes get no commands, others go beyond the limits of their joints, and fall.
-    many = {f"command_a_{name}": np.where(which % 5 == 0, 0.0, 1.5) for name in ("x", "y", "yaw")}
-    many |= {"action_scale": np.where(which % 2, 0.5, 4.0), "noise_level": 0.0, **PUSHES}
+    many = {f"command_{name}": np.where(which % 5 == 0, 0.0, 1.5) for name in COMMANDS[module]}
+    many |= {name.replace("max", "min"): -values for name, values in many.items() if name.endswith("max")}
+    if module is go1:  # a Spot observes its joints' targets
+        many["action_scale"] = np.where(which % 2, 0.5, 4.0)
+    many |= PUSHES
+    many |= {f"noise_{name}": 0.0 for name in NO_NOISE[module]}
     env = batchenv.make(env_id, lanes, autoreset_mode=AutoresetMode.DISABLED, **many)
-    step = reference(env.get_attr("model")[0])
+    step = reference(module, env.get_attr("model")[0])
     env.reset(seed=seed)
     rng, key, worst, largest = np.random.default_rng(seed), jax.random.key(seed), {}, {}
     rhythm = rng.uniform(0.02, 0.08, (lanes, 1))
@@ -119,12 +139,13 @@ def compare(env_id, lanes, steps, seed):
         actions = swung(rng, lanes, number, rhythm)
         observations, rewards, ended, _, infos = env.step(actions)
         key, use = jax.random.split(key)
-        given = state_of(env.get_attr("data"), {**before, "push": pushes}, jax.random.split(use, lanes))
+        given = state_of(module, env.get_attr("data"), {**before, "push": pushes}, jax.random.split(use, lanes))
         theirs = step(given, jnp.asarray(actions))
         same("state", observations["state"], theirs.obs["state"])
         ours, other = observations["privileged_state"], np.array(theirs.obs["privileged_state"])
-        same("push", ours[:, PUSHED], other[:, PUSHED], atol=1e-3)
-        same("privileged_state", np.delete(ours, PUSHED, 1), np.delete(other, PUSHED, 1))
+        pushed = PUSHED[module]
+        same("push", ours[:, pushed], other[:, pushed], atol=4e-3 if module is spot else 1e-3)
+        same("privileged_state", np.delete(ours, pushed, 1), np.delete(other, pushed, 1))
         same("reward", rewards, theirs.reward)
         same("terminated", ended, theirs.done)
         same("metrics/swing_peak", infos["swing_peak"], theirs.metrics["swing_peak"])
@@ -132,9 +153,11 @@ def compare(env_id, lanes, steps, seed):
         assert {f"reward/{name}" for name in terms} == set(theirs.metrics) - {"swing_peak"}
         for name, values in terms.items():
             same(f"reward/{name}", values, theirs.metrics[f"reward/{name}"])
-        for name in ("last_act", "feet_air_time", "last_contact", "swing_peak"):
-            same(name, env.state[name], theirs.info[name])
-        same("command", env.state["command"], theirs.info["command"], before["steps_until_next_cmd"].reshape(-1) > 1)
+        for name in ("last_act", "feet_air_time", "last_contact", "swing_peak", "last_last_act", "qpos_error_history"):
+            if name in env.state:
+                same(name, env.state[name], theirs.info[name])
+        kept = before["step"] < 200 if module is spot else before["steps_until_next_cmd"] > 1
+        same("command", env.state["command"], theirs.info["command"], kept)
         pushes, started = before["push"], ended
         if ended.any():
             env.reset(options={"reset_mask": ended})
@@ -148,7 +171,7 @@ def main():
     for name, value in (("lanes", 64), ("steps", 80), ("seed", 0)):
         parser.add_argument(f"--{name}", type=int, default=value)
     given = parser.parse_args()
-    for env_id in ("Go1JoystickFlatTerrain-v0", "Go1JoystickRoughTerrain-v0"):
+    for env_id in TASKS:
         worst = compare(env_id, given.lanes, given.steps, given.seed)
         print(f"{env_id}: {given.lanes * given.steps} states; largest differences:")
         print("  " + ", ".join(f"{what} {difference:.1e}" for what, difference in worst.items()))

@@ -20,7 +20,7 @@ add_family(
         translators="batchenv.envs.mujoco.playground",
         extra="playground",
         packages=("mujoco", "mujoco_playground"),
-        note="robots that learn to walk; `pip install --no-deps playground` is enough beside mujoco",
+        note="robots that learn to walk",
         bench_lanes=64,
     )
 )

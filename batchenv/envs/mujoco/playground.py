@@ -58,24 +58,32 @@ def read_without_meshes(path: Path) -> Any:
         raise ValueError(f"{path} cannot be used with mujoco {mujoco.__version__}: {error}") from None
 
 
-class Go1Joystick(tasks.Task):
-    """Go1JoystickFlatTerrain-v0 and Go1JoystickRoughTerrain-v0."""
+class Locomotion(tasks.Task):
+    """What the tasks have in common.
 
-    SCENES = {
-        "flat_terrain": "scene_mjx_feetonly_flat_terrain.xml",
-        "rough_terrain": "scene_mjx_feetonly_rough_terrain.xml",
-    }
+    robot: the name of its folder. SCENES: {name of the task: file}; the first is the default.
+    gains: defaults of Kp and Kd. ccd_iterations: of the model; None: as it is.
+    """
+
+    robot: str
+    SCENES: dict[str, str]
+    gains: tuple[float, float]
+    ccd_iterations: int | None = None
     xml_file = None
     xml_meaning = "another model with the same names: the path of an XML file, or XML text"
     camera = {"trackbodyid": 1, "distance": 2.0, "elevation": -20.0}
     ranges = ("pert_velocity_kick", "pert_kick_durations", "pert_kick_wait_times")
-    own = (
-        ("task", "flat_terrain", "which of the package's scenes: flat_terrain or rough_terrain"),
-        ("ctrl_dt", 0.02, "s per step of the env: says frame_skip"),
-        ("sim_dt", 0.004, "s per step of MuJoCo"),
-        ("Kp", 35.0, "gain of the joints' position servos, N m/rad"),
-        ("Kd", 0.5, "damping of the joints, N m s/rad"),
-    )
+
+    @property
+    def own(self):  # pyright: ignore[reportIncompatibleVariableOverride]
+        names = list(self.SCENES)
+        return (
+            ("task", names[0], f"which of the package's scenes: {' or '.join(names)}"),
+            ("ctrl_dt", 0.02, "s per step of the env: says frame_skip"),
+            ("sim_dt", 0.004, "s per step of MuJoCo"),
+            ("Kp", self.gains[0], "gain of the joints' position servos, N m/rad"),
+            ("Kd", self.gains[1], "damping of the joints, N m s/rad"),
+        )
 
     def to_core(self, keywords):
         params, grid = super().to_core(keywords)
@@ -87,34 +95,51 @@ class Go1Joystick(tasks.Task):
         return params, grid
 
     def _frame_skip(self) -> int:
-        ctrl_dt, sim_dt = self._seconds("ctrl_dt"), self._seconds("sim_dt")
+        ctrl_dt, sim_dt = self._within("ctrl_dt", 1e-6, 1), self._within("sim_dt", 1e-6, 1)
         steps = round(ctrl_dt / sim_dt)
         if steps < 1 or not np.isclose(steps * sim_dt, ctrl_dt, rtol=1e-6):
             raise ValueError(f"ctrl_dt={ctrl_dt} must be a multiple of sim_dt={sim_dt}")
         return steps
 
-    def _seconds(self, name: str) -> float:
+    def _within(self, name: str, low: float, high: float) -> float:
         value = number(name, self._value(name))
-        if not 1e-6 <= value <= 1:
-            raise ValueError(f"{name}={value} must be from 1e-06 to 1 s")
-        return value
-
-    def _gain(self, name: str) -> float:
-        value = number(name, self._value(name))
-        if not 0 <= value <= 1e6:
-            raise ValueError(f"{name}={value} must be from 0 to 1e6")
+        if not low <= value <= high:
+            raise ValueError(f"{name}={value} must be from {low:g} to {high:g}")
         return value
 
     def _read(self, xml: Any) -> Any:
         task = self._value("task")
-        if task not in self.SCENES:
+        if not isinstance(task, str) or task not in self.SCENES:
             raise ValueError(f"task={task!r} must be one of {', '.join(map(repr, self.SCENES))}")
         if xml is None:
-            model = read_without_meshes(locomotion("go1", self.SCENES[task]))
+            model = read_without_meshes(locomotion(self.robot, self.SCENES[task]))
         else:
             model = tasks.read_own(xml, "xml_file")
-        model.opt.timestep, model.opt.ccd_iterations = self._seconds("sim_dt"), 20
-        gain = self._gain("Kp")
+        model.opt.timestep = self._within("sim_dt", 1e-6, 1)
+        if self.ccd_iterations is not None:
+            model.opt.ccd_iterations = self.ccd_iterations
+        gain = self._within("Kp", 0, 1e6)
         model.actuator_gainprm[:, 0], model.actuator_biasprm[:, 1] = gain, -gain
-        model.dof_damping[6:] = self._gain("Kd")
+        model.dof_damping[6:] = self._within("Kd", 0, 1e6)
         return model
+
+
+class Go1Joystick(Locomotion):
+    """Go1JoystickFlatTerrain-v0 and Go1JoystickRoughTerrain-v0."""
+
+    robot = "go1"
+    SCENES = {
+        "flat_terrain": "scene_mjx_feetonly_flat_terrain.xml",
+        "rough_terrain": "scene_mjx_feetonly_rough_terrain.xml",
+    }
+    gains = 35.0, 0.5
+    ccd_iterations = 20
+
+
+class SpotJoystick(Locomotion):
+    """SpotFlatTerrainJoystick-v0."""
+
+    robot = "spot"
+    SCENES = {"flat_terrain": "scene_mjx_feetonly_flat_terrain.xml"}
+    gains = 300.0, 1.0
+    ranges = (*Locomotion.ranges, "command_lin_vel_x", "command_lin_vel_y", "command_ang_vel_yaw")

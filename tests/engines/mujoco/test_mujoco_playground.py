@@ -1,9 +1,10 @@
-"""MuJoCo Playground's Go1 that follows commands: against the same formulas in NumPy over MuJoCo's Python bindings.
+"""MuJoCo Playground's Go1 and Spot that follow commands: against the same formulas in NumPy over MuJoCo's bindings.
 (tools/verify/compare_playground.py compares with Playground's own functions, in JAX.)"""
 
 import importlib.util
 import pickle
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -18,14 +19,28 @@ from helpers.mujoco import mujoco
 if importlib.util.find_spec("mujoco_playground") is None:
     pytest.skip("pip install --no-deps playground", allow_module_level=True)
 
-FLAT, ROUGH = "Go1JoystickFlatTerrain-v0", "Go1JoystickRoughTerrain-v0"
-FEET = ("FR", "FL", "RR", "RL")
+ROOT = Path(__file__).resolve().parents[3]
+FLAT, ROUGH, SPOT = "Go1JoystickFlatTerrain-v0", "Go1JoystickRoughTerrain-v0", "SpotFlatTerrainJoystick-v0"
 WEIGHTS = {
     "tracking_lin_vel": 1.0, "tracking_ang_vel": 0.5, "lin_vel_z": -0.5, "ang_vel_xy": -0.05, "orientation": -5.0,
     "dof_pos_limits": -1.0, "pose": 0.5, "termination": -1.0, "stand_still": -1.0, "torques": -0.0002,
     "action_rate": -0.01, "energy": -0.001, "feet_clearance": -2.0, "feet_height": -0.2, "feet_slip": -0.1,
     "feet_air_time": 0.1,
 }  # fmt: skip
+SPOT_WEIGHTS = {
+    "tracking_lin_vel": 1.5, "tracking_ang_vel": 0.8, "lin_vel_z": -2.0, "ang_vel_xy": -0.05, "orientation": -5.0,
+    "termination": -1.0, "posture": 1.0, "torques": -0.0002, "action_rate": -0.01, "energy": -0.001,
+    "feet_slip": -0.1, "feet_clearance": -2.0, "feet_height": -0.1, "feet_air_time": 0.1,
+}  # fmt: skip
+SPOT_NOISE = {
+    "joint_pos": 0.05,
+    "gyro": 0.1,
+    "gravity": 0.03,
+    "feet_pos_x": 0.01,
+    "feet_pos_y": 0.005,
+    "feet_pos_z": 0.02,
+}
+SPOT_WITHOUT_NOISE = {f"noise_{name}": 0.0 for name in SPOT_NOISE}
 UNTIL, DURATION_STEPS, DURATION, KICK, SINCE = range(5)  # columns of the field push
 DIRECTION = slice(6, 8)
 PUSHES = {"pert_enable": True, "pert_kick_wait_times_range": (0.1, 0.3), "pert_velocity_kick_range": (0, 0.8)}
@@ -41,16 +56,18 @@ def actions_of(lanes, steps, seed=0, size=1.0):
 
 
 class Lane:
-    """What a step of a lane should give. before: the lane's state when the step began."""
+    """What a step of a Go1's lane should give. before: the lane's state when the step began."""
+
+    feet, weights, wanted = ("FR", "FL", "RR", "RL"), WEIGHTS, 0.1
 
     def __init__(self, model, data, before, action, acts):
         sensor = {name: data.sensor(name).data.copy() for name in ("gyro", "local_linvel", "global_linvel", "upvector")}
         self.model, self.data, self.before, self.action, self.sensor = model, data, before, action, sensor
         self.pose = model.keyframe("home").qpos[7:]
         self.acts = acts
-        self.contact = np.array([data.sensor(f"{foot}_floor_found").data[0] > 0 for foot in FEET])
-        self.height = np.array([data.site(foot).xpos[2] for foot in FEET])
-        self.velocity = np.stack([data.sensor(f"{foot}_global_linvel").data for foot in FEET])
+        self.contact = np.array([data.sensor(f"{foot}_floor_found").data[0] > 0 for foot in self.feet])
+        self.height = np.array([data.site(foot).xpos[2] for foot in self.feet])
+        self.velocity = np.stack([data.sensor(f"{foot}_global_linvel").data for foot in self.feet])
         self.first = (before["feet_air_time"] > 0) & (self.contact | before["last_contact"])
         self.air_time = before["feet_air_time"] + 0.02
         self.peak = np.maximum(before["swing_peak"], self.height)
@@ -89,36 +106,72 @@ class Lane:
             "torques": np.linalg.norm(torque) + np.abs(torque).sum(),
             "action_rate": ((self.action.astype(float) - self.before["last_act"]) ** 2).sum(),
             "energy": np.abs(data.qvel[6:] * torque).sum(),
-            "feet_clearance": (np.abs(self.height - 0.1) * np.sqrt(speed)).sum(),
-            "feet_height": ((self.peak / 0.1 - 1) ** 2 * self.first).sum() * moves,
+            "feet_clearance": (np.abs(self.height - self.wanted) * np.sqrt(speed)).sum(),
+            "feet_height": ((self.peak / self.wanted - 1) ** 2 * self.first).sum() * moves,
             "feet_slip": (speed**2 * self.contact).sum() * moves,
             "feet_air_time": ((self.air_time - 0.1) * self.first).sum() * moves,
         }
 
 
-@pytest.mark.parametrize("env_id", [FLAT, ROUGH])
+class SpotLane(Lane):
+    """The same for a Spot."""
+
+    feet, weights, wanted = ("FL", "FR", "HL", "HR"), SPOT_WEIGHTS, 0.12
+
+    def observations(self):
+        data, sensor, before = self.data, self.sensor, self.before
+        low, high = self.model.actuator_ctrlrange.T
+        angles, targets = data.qpos[7:] - self.pose, np.clip(self.pose + 0.3 * self.action.astype(float), low, high)
+        history = [data.qpos[7:] - targets, before["qpos_error_history"][:-12]]
+        places = np.concatenate([data.sensor(f"{foot}_pos").data for foot in self.feet])
+        own = [before["last_act"], before["command"]]
+        state = np.concatenate([sensor["gyro"], sensor["upvector"], angles, *history, places, *own])
+        more = [
+            *(sensor["gyro"], data.sensor("accelerometer").data, sensor["upvector"], sensor["local_linvel"]),
+            *(data.sensor("global_angvel").data, angles, places, data.qvel[6:], data.actuator_force),
+            *(before["last_contact"], self.velocity.ravel(), self.air_time, before["xfrc_applied"][1, :3]),
+        ]
+        return {"state": state, "privileged_state": np.concatenate([state, *more])}
+
+    def terms(self):
+        terms, action, before = super().terms(), self.action.astype(float), self.before
+        stands = np.linalg.norm(before["command"]) < 0.01
+        terms["posture"] = np.exp(-10 * stands * ((self.data.qpos[7:] - self.pose) ** 2).sum())
+        terms["termination"] = float(self.sensor["upvector"][2] < 0.85)
+        terms["action_rate"] += ((action - 2.0 * before["last_act"] + before["last_last_act"]) ** 2).sum()
+        terms["feet_slip"] = (np.linalg.norm(self.velocity[:, :2], axis=1) ** 2 * self.contact).sum()
+        return {name: terms[name] for name in SPOT_WEIGHTS}
+
+
+@pytest.mark.parametrize("env_id", [FLAT, ROUGH, SPOT])
 def test_like_the_formulas_in_numpy(env_id):
     lanes = 12
     which = np.arange(lanes)
-    some = {f"command_a_{name}": np.where(which % 4 == 0, 0.0, 1.0) for name in ("x", "y", "yaw")}
-    env = make(lanes, env_id, noise_level=0.0, action_scale=np.where(which % 2, 0.5, 4.0), **some, **MANY_PUSHES)
-    model = env.get_attr("model")[0]
+    stand = np.where(which % 4 == 0, 0.0, 1.0)
+    if env_id == SPOT:
+        ranges = {f"command_{name}_max": stand for name in ("lin_vel_x", "lin_vel_y", "ang_vel_yaw")}
+        some = {**ranges, **{name.replace("max", "min"): -stand for name in ranges}, **SPOT_WITHOUT_NOISE}
+    else:
+        some = {f"command_a_{name}": stand for name in ("x", "y", "yaw")}
+        some |= {"noise_level": 0.0, "action_scale": np.where(which % 2, 0.5, 4.0)}
+    env = make(lanes, env_id, **some, **MANY_PUSHES)
+    kind = SpotLane if env_id == SPOT else Lane
+    model, weights = env.get_attr("model")[0], kind.weights
     env.reset(seed=1)
-    assert env.get_attr("physics")[0].startswith("together with others")
-    largest = dict.fromkeys(WEIGHTS, 0.0)
+    largest = dict.fromkeys(weights, 0.0)
     for actions in actions_of(lanes, 60):
         before = {name: values.copy() for name, values in env.state.items()}
         observations, rewards, ended, _, infos = env.step(actions)
         after, acting = env.state, before["push"][:, SINCE] >= before["push"][:, UNTIL]
         for i, data in enumerate(env.get_attr("data")):
-            lane = Lane(model, data, {name: values[i] for name, values in before.items()}, actions[i], acting[i])
+            lane = kind(model, data, {name: values[i] for name, values in before.items()}, actions[i], acting[i])
             for name, expected in lane.observations().items():
                 np.testing.assert_allclose(observations[name][i], expected, rtol=1e-6, atol=1e-6)
             terms = lane.terms()
             for name, term in terms.items():
-                np.testing.assert_allclose(infos["reward"][name][i], WEIGHTS[name] * term, rtol=1e-9, atol=1e-12)
+                np.testing.assert_allclose(infos["reward"][name][i], weights[name] * term, rtol=1e-9, atol=1e-12)
                 largest[name] = max(largest[name], abs(term))
-            total = sum(WEIGHTS[name] * term for name, term in terms.items()) * 0.02
+            total = sum(weights[name] * term for name, term in terms.items()) * 0.02
             np.testing.assert_allclose(rewards[i], max(total, 0), rtol=1e-9, atol=1e-12)
             assert ended[i] == terms["termination"]
             air_time, peak = lane.air_time * ~lane.contact, lane.peak * ~lane.contact
@@ -130,6 +183,18 @@ def test_like_the_formulas_in_numpy(env_id):
         if ended.any():
             env.reset(options={"reset_mask": ended})
     assert min(largest.values()) > 0, largest
+
+
+@pytest.mark.parametrize("env_id", [FLAT, ROUGH, SPOT])
+def test_lanes_are_stepped_in_groups(env_id):
+    env = make(16, env_id, **PUSHES)
+    env.reset(seed=0)
+    for actions in actions_of(16, 20, size=0.2):
+        env.step(actions)
+    told = env.get_attr("physics")[0]
+    if "the arithmetic of mujoco" in told:
+        pytest.skip(told)
+    assert told.startswith("together with others") and "100% of 100 steps" in told
 
 
 def test_the_physics_is_mujocos():
@@ -247,6 +312,33 @@ def test_commands_change_as_playgrounds_do():
     assert (env.state["steps_until_next_cmd"] >= 0).all() and len(np.unique(env.state["steps_until_next_cmd"])) > 200
 
 
+def test_spots_starts_commands_and_noise():
+    lanes = 3000
+    env = make(lanes, SPOT, history_len=1)
+    observations, _ = env.reset(seed=0)
+    qpos = np.stack(env.get_attr("qpos"))
+    assert (qpos == make(1, SPOT).get_attr("model")[0].key_qpos[0]).all() and not np.stack(env.get_attr("qvel")).any()
+    commands = env.state["command"]
+    stands = ~commands.any(1)
+    assert abs(stands.mean() - 0.1) < 0.02
+    for values, high in zip(commands.T, (1.0, 0.8, 1.0), strict=True):
+        uniform(values[~stands], -high, high)
+    state, exact = observations["state"], observations["privileged_state"][:, 57:]
+    assert env.single_observation_space["state"].shape == (57,)
+    for place, true, name in ((slice(0, 3), 0, "gyro"), (slice(3, 6), 6, "gravity"), (slice(6, 18), 15, "joint_pos")):
+        noise = state[:, place] - exact[:, true : true + place.stop - place.start]
+        uniform(noise, -SPOT_NOISE[name], SPOT_NOISE[name])
+    feet = (state[:, 30:42] - exact[:, 27:39]).reshape(-1, 3) / list(SPOT_NOISE.values())[3:]
+    uniform(feet, -1, 1)
+    assert np.ptp(feet, 1).max() < 1e-3  # Playground draws one number per foot
+    ran = env.state["step"].copy()
+    env.set_state({"step": np.where(np.arange(lanes) % 2, 199, 200)})
+    env.step(np.zeros((lanes, 12), np.float32))
+    changed = (env.state["command"] != commands).any(1)
+    assert not ran.any() and not changed[1::2].any() and changed[::2].mean() > 0.95
+    assert env.state["step"].tolist() == [0, 200] * (lanes // 2)
+
+
 def play(env, actions):
     rows = []
     for action in actions:
@@ -256,11 +348,11 @@ def play(env, actions):
     return [row.tobytes() for row in rows]
 
 
-@pytest.mark.parametrize("mode", ["NEXT_STEP", "SAME_STEP"])
-def test_threads_seeds_snapshots_and_pickles(mode):
+@pytest.mark.parametrize("mode, env_id", [("NEXT_STEP", FLAT), ("SAME_STEP", FLAT), ("SAME_STEP", SPOT)])
+def test_threads_seeds_snapshots_and_pickles(mode, env_id):
     lanes, actions = 10, actions_of(10, 60)
     made = {"autoreset_mode": AutoresetMode[mode], "action_scale": 5.0, "max_episode_steps": 45, **MANY_PUSHES}
-    env = make(lanes, num_threads=1, sim_dt=0.002, Kp=60.0, **made)
+    env = make(lanes, env_id, num_threads=1, sim_dt=0.002, Kp=60.0, **made)
     first, _ = env.reset(seed=3)
     begun = play(env, actions[:30])
     snapshot, copied = env.snapshot(), pickle.loads(pickle.dumps(env))
@@ -268,7 +360,7 @@ def test_threads_seeds_snapshots_and_pickles(mode):
     assert play(copied, actions[30:]) == rest
     env.restore(snapshot)
     assert play(env, actions[30:]) == rest
-    other = make(lanes, num_threads=2, sim_dt=0.002, Kp=60.0, **made)
+    other = make(lanes, env_id, num_threads=2, sim_dt=0.002, Kp=60.0, **made)
     again, _ = other.reset(seed=3)
     assert all((again[name] == first[name]).all() for name in first)
     assert play(other, actions) == begun + rest
@@ -317,6 +409,19 @@ def test_a_model_of_ones_own(tmp_path):
     assert play(ours, actions) == play(theirs, actions)
 
 
+def test_the_header_is_for_users_files_too(tmp_path):
+    """The built-in task as a file of one's own: the same rows."""
+    source = (ROOT / "csrc/engines/mujoco/tasks/go1_joystick.c").read_text()
+    source = re.sub(r", \{\{\"task\".*?\}\}", "", source).replace('"Go1Joystick"', '"MyGo1"')
+    (tmp_path / "go1.c").write_text(source)
+    own = batchenv.compile(tmp_path / "go1.c", namespace="playground_header").ids[0]
+    ours, theirs = (make(5, env_id, xml_file=package_xml(), pert_enable=True) for env_id in (own, FLAT))
+    for env in (ours, theirs):
+        env.reset(seed=0)
+    actions = actions_of(5, 5)
+    assert play(ours, actions) == play(theirs, actions)
+
+
 @pytest.mark.parametrize(
     "change, words",
     [
@@ -345,7 +450,7 @@ def test_models_that_do_not_fit(change, words):
         ({"task": "stairs"}, ValueError, "task='stairs' must be one of 'flat_terrain', 'rough_terrain'"),
         ({"ctrl_dt": 0.01, "sim_dt": 0.004}, ValueError, "ctrl_dt=0.01 must be a multiple of sim_dt=0.004"),
         ({"ctrl_dt": 0.01, "frame_skip": 2}, TypeError, "ctrl_dt says what frame_skip says"),
-        ({"sim_dt": 0}, ValueError, "sim_dt=0.0 must be from 1e-06 to 1 s"),
+        ({"sim_dt": 0}, ValueError, "sim_dt=0.0 must be from 1e-06 to 1"),
         ({"sim_dt": float("nan")}, ValueError, "sim_dt=nan"),
         ({"ctrl_dt": "fast"}, TypeError, "ctrl_dt='fast'"),
         ({"Kp": -1}, ValueError, "Kp=-1.0 must be from 0"),

@@ -31,34 +31,28 @@ enum {
     ACTION_SCALE = MJ_PARAMS, SOFT_LIMIT,
     NOISE_LEVEL, NOISE_JOINT_POS, NOISE_JOINT_VEL, NOISE_GYRO, NOISE_GRAVITY, NOISE_LINVEL,
     SIGMA, FOOT_HEIGHT, WEIGHT,
-    PUSHES = WEIGHT + TERMS, KICK, KICK_MAX, DURATION, DURATION_MAX, WAIT, WAIT_MAX, MOST, KEPT = MOST + BE_COMMAND
+    PUSHES = WEIGHT + TERMS, MOST = PUSHES + BE_PUSH_COUNT, KEPT = MOST + BE_COMMAND
 };
 /* clang-format on */
-#define FLOAT(name, value, low, high, doc) {name, BE_PARAM_FLOAT, value, low, high, NULL, doc, 0}
-#define NOISE(name, value, unit) FLOAT("noise_" name, value, 0, 1e6, "noise of observations: " unit)
-#define COMMAND_MOST(name, value, unit) FLOAT("command_a_" name, value, 0, 1e6, "largest command, " unit)
+#define NOISE(name, value, unit) MJ_WITHIN("noise_" name, value, 0, 1e6, "noise of observations: " unit)
+#define COMMAND_MOST(name, value, unit) MJ_WITHIN("command_a_" name, value, 0, 1e6, "largest command, " unit)
 #define COMMAND_KEPT(name, value)                                                                                      \
-    FLOAT("command_b_" name, value, 0, 1, "probability that this part of a new command is not 0")
+    MJ_WITHIN("command_b_" name, value, 0, 1, "probability that this part of a new command is not 0")
 #define WEIGHT_PARAM(name, text, weight, doc) [WEIGHT + (name)] = MJ_WEIGHT("reward_" text, weight, doc),
 static const be_param params[] = {
     MJ_SHARED_PARAMS(5),
     [ACTION_SCALE] = MJ_WEIGHT("action_scale", 0.5, "how far an action of 1 moves a joint's target, rad"),
-    [SOFT_LIMIT] = FLOAT("soft_joint_pos_limit_factor", 0.95, 0, 1e6, "soft limits of joints, relative to their range"),
+    [SOFT_LIMIT] =
+        MJ_WITHIN("soft_joint_pos_limit_factor", 0.95, 0, 1e6, "soft limits of joints, relative to their range"),
     [NOISE_LEVEL] = NOISE("level", 1.0, "factor of all of it; 0: none"),
     [NOISE_JOINT_POS] = NOISE("joint_pos", 0.03, "rad"),
     [NOISE_JOINT_VEL] = NOISE("joint_vel", 1.5, "rad/s"),
     [NOISE_GYRO] = NOISE("gyro", 0.2, "rad/s"),
     [NOISE_GRAVITY] = NOISE("gravity", 0.05, "of a vector of length 1"),
     [NOISE_LINVEL] = NOISE("linvel", 0.1, "m/s"),
-    [SIGMA] = FLOAT("tracking_sigma", 0.25, 1e-9, 1e6, "squared error at which rewards for tracking are 1/e"),
-    [FOOT_HEIGHT] = FLOAT("max_foot_height", 0.1, 1e-9, 1e6, "how high feet are to be lifted, m"),
-    FOR_ALL_TERMS(WEIGHT_PARAM)[PUSHES] = {"pert_enable", BE_PARAM_BOOL, 0, 0, 1, NULL, "push the trunk", 0, 1},
-    [KICK] = FLOAT("pert_velocity_kick_min", 0, -1e6, 1e6, "pushes: least change of velocity, m/s"),
-    [KICK_MAX] = FLOAT("pert_velocity_kick_max", 3, -1e6, 1e6, "pushes: largest change of velocity, m/s"),
-    [DURATION] = FLOAT("pert_kick_durations_min", 0.05, 1e-6, 1e6, "pushes: shortest time, s"),
-    [DURATION_MAX] = FLOAT("pert_kick_durations_max", 0.2, 1e-6, 1e6, "pushes: longest time, s"),
-    [WAIT] = FLOAT("pert_kick_wait_times_min", 1, 0, 1e6, "pushes: shortest time between two, s"),
-    [WAIT_MAX] = FLOAT("pert_kick_wait_times_max", 3, 0, 1e6, "pushes: longest time between two, s"),
+    [SIGMA] = MJ_WITHIN("tracking_sigma", 0.25, 1e-9, 1e6, "squared error at which rewards for tracking are 1/e"),
+    [FOOT_HEIGHT] = MJ_WITHIN("max_foot_height", 0.1, 1e-9, 1e6, "how high feet are to be lifted, m"),
+    FOR_ALL_TERMS(WEIGHT_PARAM) BE_PUSH_PARAMS(PUSHES),
     [MOST] = COMMAND_MOST("x", 1.5, "m/s forwards"),
     [MOST + 1] = COMMAND_MOST("y", 0.8, "m/s to the left"),
     [MOST + 2] = COMMAND_MOST("yaw", 1.2, "rad/s"),
@@ -86,41 +80,26 @@ static const be_port ports[] = {
 };
 
 /* Observations have noise, and some of what they show has changed since: so the last one is kept. */
-enum { LAST_SEEN = MJ_FIELDS, LAST_ACTION, COMMAND, COMMAND_STEPS, AIR_TIME, SWING_PEAK, LAST_CONTACT, PUSH };
+enum { LAST_SEEN = MJ_FIELDS, LAST_ACTION, COMMAND, COMMAND_STEPS, AIR_TIME, PUSH = AIR_TIME + BE_FEET_FIELD_COUNT };
 static const be_field state[] = {
     MJ_SHARED_STATE,
     [LAST_SEEN] = {"last_observation", BE_F32, ALL_SEEN, "the last privileged_state, which begins with the state"},
     [LAST_ACTION] = {"last_act", BE_F32, JOINTS, "the last action"},
     [COMMAND] = BE_COMMAND_FIELD,
     [COMMAND_STEPS] = BE_COMMAND_STEPS_FIELD,
-    [AIR_TIME] = BE_AIR_TIME_FIELD(FEET),
-    [SWING_PEAK] = BE_SWING_PEAK_FIELD(FEET),
-    [LAST_CONTACT] = BE_LAST_CONTACT_FIELD(FEET),
+    BE_FEET_FIELDS(AIR_TIME, FEET),
     [PUSH] = BE_PUSH_FIELD,
     {0},
 };
-#define OF_LANE(batch, field, type, lane) ((type *)(batch)->state[field] + (lane) * (batch)->field_size[field])
 static be_push *push_of(const be_batch *b, int64_t lane) { return (be_push *)b->state[PUSH] + lane; }
 
 /* ---- the model ----------------------------------------------------------------------------------------- */
 
 /* Rows of one foot each follow each other in the order FR, FL, RR, RL. */
-/* clang-format off */
-enum {
-    GYRO, LINVEL, GLOBAL_LINVEL, GLOBAL_ANGVEL, ACCELEROMETER, UPVECTOR, XMAT, TORQUE, HOME, RANGES, MASS,
-    FOUND, FOOT = FOUND + FEET, FOOT_VELOCITY = FOOT + FEET, READS = FOOT_VELOCITY + FEET
-};
-/* clang-format on */
+enum { XMAT = BE_ROBOT_ROWS, RANGES, MASS, FOUND, FOOT = FOUND + FEET, FOOT_VELOCITY = FOOT + FEET };
 static const be_read reads[] = {
-    [GYRO] = {"sensordata", "sensor", "gyro"},
-    [LINVEL] = {"sensordata", "sensor", "local_linvel"},
-    [GLOBAL_LINVEL] = {"sensordata", "sensor", "global_linvel"},
-    [GLOBAL_ANGVEL] = {"sensordata", "sensor", "global_angvel"},
-    [ACCELEROMETER] = {"sensordata", "sensor", "accelerometer"},
-    [UPVECTOR] = {"sensordata", "sensor", "upvector"},
+    BE_ROBOT_READS,
     [XMAT] = {"site_xmat", "site", "imu"},
-    [TORQUE] = {"actuator_force"},
-    [HOME] = {"model.key_qpos", "key", "home"},
     [RANGES] = {"model.jnt_range"},
     [MASS] = {"model.body_subtreemass", "body", "trunk"},
     [FOUND] = {"sensordata", "sensor", "FR_floor_found"},
@@ -139,21 +118,7 @@ static const be_read reads[] = {
 };
 
 static int prepare(be_setup *setup, be_error *error) {
-    const be_mujoco_view *model = setup->engine;
-    if (model->num_qpos != 7 + JOINTS || model->num_qvel != 6 + JOINTS || model->num_ctrl != JOINTS ||
-        model->reads[RANGES].size != 2 * (1 + JOINTS)) {
-        return be_fail(error, BE_ERROR_VALUE, -1,
-                       "xml_file: the model must have one free joint and then %d joints with an actuator each, but has "
-                       "%lld positions, %lld velocities and %lld actuators",
-                       JOINTS, (long long)model->num_qpos, (long long)model->num_qvel, (long long)model->num_ctrl);
-    }
-    for (int k = 0; k < READS; k++) {
-        const int sensor = reads[k].object && strcmp(reads[k].object, "sensor") == 0;
-        const int64_t size = k >= FOUND && k < FOOT ? 1 : 3;
-        if (!sensor || model->reads[k].size == size) continue;
-        return be_fail(error, BE_ERROR_VALUE, -1, "xml_file: the sensor %s has %lld numbers, but must have %lld",
-                       reads[k].name, (long long)model->reads[k].size, (long long)size);
-    }
+    if (be_check_robot(setup, reads, JOINTS, error) != BE_OK) return error->status;
     const int status = be_mujoco_spaces(setup, SEEN, 7 + JOINTS, 6 + JOINTS, error);
     const int64_t joints = JOINTS, seen = SEEN;
     be_space_box(&setup->space[MJ_ACTION_PORT], BE_F32, 1, &joints, -1, 1);
@@ -161,16 +126,13 @@ static int prepare(be_setup *setup, be_error *error) {
     return status;
 }
 
-/* The joints' positions in the keyframe home. */
-static const double *pose_of(const be_batch *b, int64_t lane) { return be_mujoco_read_of(b, lane, HOME) + 7; }
-
 /* The force on the trunk, N. */
 static double *force_of(const be_batch *b, int64_t lane) {
     return be_mujoco_push_of(b, lane, be_mujoco_of(b)->reads[MASS].first[0]);
 }
 
 static void control(const be_batch *b, int64_t lane, const float *action, double *controls) {
-    const double *pose = pose_of(b, lane), scale = be_param_of(b, ACTION_SCALE, lane);
+    const double *pose = be_pose_of(b, lane), scale = be_param_of(b, ACTION_SCALE, lane);
     for (int j = 0; j < JOINTS; j++) controls[j] = pose[j] + (double)action[j] * scale;
 }
 
@@ -179,42 +141,42 @@ static void control(const be_batch *b, int64_t lane, const float *action, double
 /* Computes the lane's observation, which draws its noise. */
 static void see(be_batch *b, int64_t lane) {
     double *const *arrays = be_mujoco_arrays(b, lane);
-    const double *qvel = arrays[MJ_QVEL] + 6, *pose = pose_of(b, lane), level = be_param_of(b, NOISE_LEVEL, lane);
-    const double *gyro = be_mujoco_read_of(b, lane, GYRO), *linvel = be_mujoco_read_of(b, lane, LINVEL);
-    float *const begin = OF_LANE(b, LAST_SEEN, float, lane), *row = begin;
+    const double *qvel = arrays[MJ_QVEL] + 6, *pose = be_pose_of(b, lane), level = be_param_of(b, NOISE_LEVEL, lane);
+    const double *gyro = be_mujoco_read_of(b, lane, BE_GYRO), *linvel = be_mujoco_read_of(b, lane, BE_LINVEL);
+    float *row = MJ_FIELD(b, LAST_SEEN, float, lane);
     double gravity[3], angles[JOINTS];
     be_projected_gravity(be_mujoco_read_of(b, lane, XMAT), gravity);
     for (int j = 0; j < JOINTS; j++) angles[j] = arrays[MJ_QPOS][7 + j] - pose[j];
 #define NOISY(values, count, noise)                                                                                    \
-    be_append_noisy(row, values, count, level *be_param_of(b, noise, lane), &b->rng[lane])
+    be_append_noisy(row, values, count, be_param_of(b, noise, lane) * level, &b->rng[lane])
     row = NOISY(linvel, 3, NOISE_LINVEL);
     row = NOISY(gyro, 3, NOISE_GYRO);
     row = NOISY(gravity, 3, NOISE_GRAVITY);
     row = NOISY(angles, JOINTS, NOISE_JOINT_POS);
     row = NOISY(qvel, JOINTS, NOISE_JOINT_VEL);
 #undef NOISY
-    memcpy(row, OF_LANE(b, LAST_ACTION, float, lane), JOINTS * sizeof *row);
-    row = be_append_f32(row + JOINTS, OF_LANE(b, COMMAND, double, lane), BE_COMMAND);
+    memcpy(row, MJ_FIELD(b, LAST_ACTION, float, lane), JOINTS * sizeof *row);
+    row = be_append_f32(row + JOINTS, MJ_FIELD(b, COMMAND, double, lane), BE_COMMAND);
 
     row = be_append_f32(row, gyro, 3);
-    row = be_append_f32(row, be_mujoco_read_of(b, lane, ACCELEROMETER), 3);
+    row = be_append_f32(row, be_mujoco_read_of(b, lane, BE_ACCELEROMETER), 3);
     row = be_append_f32(row, gravity, 3);
     row = be_append_f32(row, linvel, 3);
-    row = be_append_f32(row, be_mujoco_read_of(b, lane, GLOBAL_ANGVEL), 3);
+    row = be_append_f32(row, be_mujoco_read_of(b, lane, BE_GLOBAL_ANGVEL), 3);
     row = be_append_f32(row, angles, JOINTS);
     row = be_append_f32(row, qvel, JOINTS);
-    row = be_append_f32(row, be_mujoco_read_of(b, lane, TORQUE), JOINTS);
-    for (int k = 0; k < FEET; k++) *row++ = OF_LANE(b, LAST_CONTACT, uint8_t, lane)[k];
+    row = be_append_f32(row, be_mujoco_read_of(b, lane, BE_TORQUE), JOINTS);
+    for (int k = 0; k < FEET; k++) *row++ = MJ_FIELD(b, AIR_TIME + BE_LAST_CONTACT, uint8_t, lane)[k];
     for (int k = 0; k < FEET; k++) row = be_append_f32(row, be_mujoco_read_of(b, lane, FOOT_VELOCITY + k), 3);
-    row = be_append_f32(row, OF_LANE(b, AIR_TIME, double, lane), FEET);
+    row = be_append_f32(row, MJ_FIELD(b, AIR_TIME, double, lane), FEET);
     row = be_append_f32(row, force_of(b, lane), 3);
-    *row++ = (float)be_push_acts(push_of(b, lane));
+    *row = (float)be_push_acts(push_of(b, lane));
 }
 
 static int observe(be_batch *b, const int64_t *lanes, int64_t count, const be_rows *rows, be_error *error) {
     (void)error;
     for (int64_t k = 0; k < count; k++) {
-        const float *seen = OF_LANE(b, LAST_SEEN, float, lanes[k]);
+        const float *seen = MJ_FIELD(b, LAST_SEEN, float, lanes[k]);
         memcpy(BE_ROW(float, rows->port[STATE], rows, lanes[k], SEEN), seen, SEEN * sizeof *seen);
         memcpy(BE_ROW(float, rows->port[PRIVILEGED], rows, lanes[k], ALL_SEEN), seen, ALL_SEEN * sizeof *seen);
     }
@@ -227,23 +189,15 @@ static void params_of(const be_batch *b, int64_t lane, int first, int count, dou
     for (int k = 0; k < count; k++) values[k] = be_param_of(b, first + k, lane);
 }
 
-/* Sets the force of the next step, which this one's observation has not shown. Without pushes, forces are the user's.
- */
+/* The force of the next step, which this one's observation has not shown. */
 static void push(be_batch *b, int64_t lane) {
-    be_push *now = push_of(b, lane);
-    if (be_param_of(b, PUSHES, lane) != 0) {
-        const double mass = be_mujoco_read_of(b, lane, MASS)[0];
-        be_push_step(now, mass, be_mujoco_dt(b), &b->rng[lane], force_of(b, lane));
-    } else if (now->steps != 0) { /* they have been switched off */
-        now->steps = now->steps_since_last = 0;
-        memset(force_of(b, lane), 0, 3 * sizeof(double));
-    }
+    be_push_step(b, lane, PUSHES, push_of(b, lane), be_mujoco_read_of(b, lane, MASS)[0], force_of(b, lane));
 }
 
 static int start(be_batch *b, int64_t lane, const be_rows *rows, be_error *error) {
     double *const *arrays = be_mujoco_arrays(b, lane), *qpos = arrays[MJ_QPOS], *qvel = arrays[MJ_QVEL];
     be_rng *rng = &b->rng[lane];
-    be_append(qpos, be_mujoco_read_of(b, lane, HOME), 7 + JOINTS);
+    be_append(qpos, be_mujoco_read_of(b, lane, BE_HOME), 7 + JOINTS);
     for (int j = 0; j < 2; j++) qpos[j] += be_rng_uniform(rng, -0.5, 0.5);
     const double yaw = be_rng_uniform(rng, -3.14, 3.14), c = be_math.cos(yaw / 2), s = be_math.sin(yaw / 2);
     const double w = qpos[3], x = qpos[4], y = qpos[5], z = qpos[6];
@@ -253,19 +207,13 @@ static int start(be_batch *b, int64_t lane, const be_rows *rows, be_error *error
     be_append(arrays[MJ_CTRL], qpos + 7, JOINTS);
     const int status = be_mujoco_begin_controlled(b, lane, error);
 
-    be_push_ranges ranges;
     double most[BE_COMMAND];
-    params_of(b, lane, KICK, 2, ranges.kick);
-    params_of(b, lane, DURATION, 2, ranges.duration);
-    params_of(b, lane, WAIT, 2, ranges.wait);
     params_of(b, lane, MOST, BE_COMMAND, most);
-    be_push_start(push_of(b, lane), &ranges, be_mujoco_dt(b), rng);
-    be_command_start(OF_LANE(b, COMMAND, double, lane), OF_LANE(b, COMMAND_STEPS, int32_t, lane), most, be_mujoco_dt(b),
-                     rng);
-    memset(OF_LANE(b, LAST_ACTION, float, lane), 0, JOINTS * sizeof(float));
-    memset(OF_LANE(b, AIR_TIME, double, lane), 0, FEET * sizeof(double));
-    memset(OF_LANE(b, SWING_PEAK, double, lane), 0, FEET * sizeof(double));
-    memset(OF_LANE(b, LAST_CONTACT, uint8_t, lane), 0, FEET);
+    be_push_start(b, lane, PUSHES, push_of(b, lane));
+    be_command_start(MJ_FIELD(b, COMMAND, double, lane), MJ_FIELD(b, COMMAND_STEPS, int32_t, lane), most,
+                     be_mujoco_dt(b), rng);
+    memset(MJ_FIELD(b, LAST_ACTION, float, lane), 0, JOINTS * sizeof(float));
+    be_feet_start(b, lane, AIR_TIME, FEET);
     be_mujoco_clear_info(b, lane, rows);
     see(b, lane);
     push(b, lane);
@@ -275,80 +223,37 @@ MJ_RESET(reset, start)
 
 /* ---- rewards ----------------------------------------------------------------------------------------------- */
 
-static void reward_trunk(const be_batch *b, int64_t lane, double terms[TERMS]) {
-    const double *command = OF_LANE(b, COMMAND, double, lane), sigma = be_param_of(b, SIGMA, lane);
-    const double *up = be_mujoco_read_of(b, lane, UPVECTOR), turned = be_mujoco_read_of(b, lane, GYRO)[2] - command[2];
-    const double missed = be_squared_distance(command, be_mujoco_read_of(b, lane, LINVEL), 2);
-    const double rise = be_mujoco_read_of(b, lane, GLOBAL_LINVEL)[2];
-    terms[TRACKING_LIN_VEL] = be_tracking(missed, sigma);
-    terms[TRACKING_ANG_VEL] = be_tracking(turned * turned, sigma);
-    terms[LIN_VEL_Z] = rise * rise;
-    terms[ANG_VEL_XY] = be_squares(be_mujoco_read_of(b, lane, GLOBAL_ANGVEL), 2);
-    terms[ORIENTATION] = be_squares(up, 2);
-    terms[TERMINATION] = up[2] < 0;
-}
-
 /* speed: of the command. */
 static void reward_joints(const be_batch *b, int64_t lane, const float *action, double speed, double terms[TERMS]) {
     double *const *arrays = be_mujoco_arrays(b, lane);
-    const double *qpos = arrays[MJ_QPOS] + 7, *qvel = arrays[MJ_QVEL] + 6, *pose = pose_of(b, lane);
-    const double *torque = be_mujoco_read_of(b, lane, TORQUE), *ranges = be_mujoco_read_of(b, lane, RANGES) + 2;
-    const double soft = be_param_of(b, SOFT_LIMIT, lane);
-    const float *last = OF_LANE(b, LAST_ACTION, float, lane);
-    double beyond = 0, off = 0, away = 0, power = 0, total = 0, changed = 0;
+    const double *qpos = arrays[MJ_QPOS] + 7, *pose = be_pose_of(b, lane),
+                 *torque = be_mujoco_read_of(b, lane, BE_TORQUE);
+    const double *ranges = be_mujoco_read_of(b, lane, RANGES) + 2, soft = be_param_of(b, SOFT_LIMIT, lane);
+    const float *last = MJ_FIELD(b, LAST_ACTION, float, lane);
+    double beyond = 0, off = 0, away = 0, changed = 0;
     for (int j = 0; j < JOINTS; j++) {
         const double gap = qpos[j] - pose[j], change = (double)action[j] - (double)last[j];
         beyond += fmax(soft * ranges[2 * j] - qpos[j], 0) + fmax(qpos[j] - soft * ranges[2 * j + 1], 0);
         off += gap * gap * (j % 3 == 2 ? 0.1 : 1.0); /* knees may bend */
         away += fabs(gap);
-        power += fabs(qvel[j]) * fabs(torque[j]);
-        total += fabs(torque[j]);
         changed += change * change;
     }
     terms[DOF_POS_LIMITS] = beyond;
     terms[POSE] = be_math.exp(-off);
     terms[STAND_STILL] = speed < 0.01 ? away : 0;
-    terms[TORQUES] = sqrt(be_squares(torque, JOINTS)) + total;
+    terms[TORQUES] = be_effort(torque, JOINTS);
     terms[ACTION_RATE] = changed;
-    terms[ENERGY] = power;
-}
-
-static void reward_feet(const be_batch *b, int64_t lane, const int contact[FEET], const int first[FEET], double speed,
-                        double terms[TERMS]) {
-    const double most = be_param_of(b, FOOT_HEIGHT, lane);
-    double slip = 0, clearance = 0, error = 0, air_time = 0;
-    for (int k = 0; k < FEET; k++) {
-        const double moved = be_squares(be_mujoco_read_of(b, lane, FOOT_VELOCITY + k), 2);
-        const double high = OF_LANE(b, SWING_PEAK, double, lane)[k] / most - 1;
-        clearance += fabs(be_mujoco_read_of(b, lane, FOOT + k)[2] - most) * sqrt(sqrt(moved));
-        if (contact[k]) slip += moved;
-        if (!first[k]) continue;
-        error += high * high;
-        air_time += OF_LANE(b, AIR_TIME, double, lane)[k] - 0.1;
-    }
-    terms[FEET_CLEARANCE] = clearance;
-    terms[FEET_SLIP] = speed > 0.01 ? slip : 0;
-    terms[FEET_HEIGHT] = speed > 0.01 ? error : 0;
-    terms[FEET_AIR_TIME] = speed > 0.01 ? air_time : 0;
-}
-
-static be_foot foot_of(const be_batch *b, int64_t lane, int k) {
-    return (be_foot){OF_LANE(b, AIR_TIME, double, lane) + k, OF_LANE(b, SWING_PEAK, double, lane) + k,
-                     OF_LANE(b, LAST_CONTACT, uint8_t, lane) + k};
+    terms[ENERGY] = be_power(arrays[MJ_QVEL] + 6, torque, JOINTS);
 }
 
 /* What changes after rewards and observations. */
-static void end_step(be_batch *b, int64_t lane, const float *action, const int contact[FEET]) {
+static void end_step(be_batch *b, int64_t lane, const float *action) {
     double most[BE_COMMAND], kept[BE_COMMAND];
     params_of(b, lane, MOST, BE_COMMAND, most);
     params_of(b, lane, KEPT, BE_COMMAND, kept);
-    memcpy(OF_LANE(b, LAST_ACTION, float, lane), action, JOINTS * sizeof *action);
-    be_command_step(OF_LANE(b, COMMAND, double, lane), OF_LANE(b, COMMAND_STEPS, int32_t, lane), most, kept,
+    memcpy(MJ_FIELD(b, LAST_ACTION, float, lane), action, JOINTS * sizeof *action);
+    be_command_step(MJ_FIELD(b, COMMAND, double, lane), MJ_FIELD(b, COMMAND_STEPS, int32_t, lane), most, kept,
                     be_mujoco_dt(b), &b->rng[lane]);
-    for (int k = 0; k < FEET; k++) {
-        const be_foot foot = foot_of(b, lane, k);
-        be_foot_end(&foot, contact[k]);
-    }
     push(b, lane);
 }
 
@@ -357,29 +262,22 @@ static int step(be_batch *b, int64_t lane, int64_t end, const be_rows *rows, be_
     const int status = be_mujoco_advance(b, lane, rows, UNSTABLE, error);
     if (status != BE_OK) return status;
     const float *action = MJ_ACTION(b, rows, lane);
-    const double speed = sqrt(be_squares(OF_LANE(b, COMMAND, double, lane), BE_COMMAND)), dt = be_mujoco_dt(b);
-    double terms[TERMS], sum = 0, peaks = 0;
-    int contact[FEET], first[FEET];
-    for (int k = 0; k < FEET; k++) {
-        const be_foot foot = foot_of(b, lane, k);
-        contact[k] = be_mujoco_read_of(b, lane, FOUND + k)[0] > 0;
-        first[k] = be_foot_step(&foot, contact[k], be_mujoco_read_of(b, lane, FOOT + k)[2], dt);
-    }
+    const double speed = sqrt(be_squares(MJ_FIELD(b, COMMAND, double, lane), BE_COMMAND));
+    double terms[TERMS];
+    const be_feet_sums feet = be_feet_step(b, lane, AIR_TIME, FOUND, FEET, be_param_of(b, FOOT_HEIGHT, lane));
     see(b, lane);
     (void)observe(b, &lane, 1, rows, error);
-    reward_trunk(b, lane, terms);
+    be_reward_trunk(b, lane, MJ_FIELD(b, COMMAND, double, lane), be_param_of(b, SIGMA, lane), terms);
+    terms[TERMINATION] = be_mujoco_read_of(b, lane, BE_UPVECTOR)[2] < 0;
     reward_joints(b, lane, action, speed, terms);
-    reward_feet(b, lane, contact, first, speed, terms);
-    for (int k = 0; k < TERMS; k++) {
-        const double weighted = terms[k] * be_param_of(b, WEIGHT + k, lane);
-        MJ_INFO(rows, TERM_INFO + k, lane) = weighted;
-        sum += weighted;
-    }
-    rows->reward[lane - rows->first] = sum < 0 ? 0 : fmin(sum * dt, 10000);
+    terms[FEET_CLEARANCE] = feet.clearance;
+    terms[FEET_SLIP] = speed > 0.01 ? feet.slip : 0;
+    terms[FEET_HEIGHT] = speed > 0.01 ? feet.height : 0;
+    terms[FEET_AIR_TIME] = speed > 0.01 ? feet.air_time : 0;
+    be_write_reward(b, lane, rows, terms, TERMS, WEIGHT, TERM_INFO);
     rows->terminated[lane - rows->first] = terms[TERMINATION] != 0;
-    end_step(b, lane, action, contact);
-    for (int k = 0; k < FEET; k++) peaks += OF_LANE(b, SWING_PEAK, double, lane)[k];
-    MJ_INFO(rows, SWING_PEAK_INFO, lane) = peaks / FEET;
+    MJ_INFO(rows, SWING_PEAK_INFO, lane) = be_feet_end(b, lane, AIR_TIME, FOUND, FEET);
+    end_step(b, lane, action);
     return BE_OK;
 }
 
