@@ -145,7 +145,7 @@ typedef struct be_read {
 #define BE_MAX_FIELDS 16
 #define BE_MAX_FIELD_SIZE (1 << 24) /* values per lane */
 #define BE_MAX_PORTS 32
-#define BE_MAX_PARAMS 32
+#define BE_MAX_PARAMS 64
 #define BE_MAX_CONSTANTS 32
 #define BE_MAX_BOUNDS 32
 #define BE_MAX_DIMS 4

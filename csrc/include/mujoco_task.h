@@ -39,7 +39,7 @@ typedef struct be_mujoco_view {
 static inline const be_mujoco_view *be_mujoco_of(const be_batch *batch) { return batch->engine; }
 
 /* A lane's arrays, as its last step or reset left them: MJ_QPOS, MJ_QVEL, MJ_CTRL, and those that the task reads. A
- * task may write the former two before be_mujoco_begin(), and no others. */
+ * task may write the former two before be_mujoco_begin(), and all three before be_mujoco_begin_controlled(). */
 static inline double *const *be_mujoco_arrays(const be_batch *batch, int64_t lane) {
     const be_mujoco_view *view = be_mujoco_of(batch);
     return view->arrays + lane * view->arrays_per_lane;
@@ -66,7 +66,9 @@ extern const char *const be_mujoco_on_unstable[];
 
 /* ---- ports ------------------------------------------------------------------------------------------- */
 
-/* The first ports of all types; be_mujoco_spaces sets their spaces. Infos follow. */
+/* The first ports of all types; be_mujoco_spaces sets their spaces. Infos follow. A type whose observations have
+ * several parts names the first of them itself, instead of taking MJ_SHARED_PORTS, and sets the spaces of all of them
+ * after be_mujoco_spaces. */
 enum { MJ_ACTION_PORT, MJ_OBSERVATION_PORT, MJ_PORTS };
 #define MJ_SHARED_PORTS [MJ_ACTION_PORT] = {"", BE_ACTION}, [MJ_OBSERVATION_PORT] = {"", BE_OBSERVATION}
 
@@ -105,13 +107,23 @@ int be_mujoco_advance(be_batch *batch, int64_t lane, const be_rows *rows, int un
  * mj_forward. */
 int be_mujoco_begin(be_batch *batch, int64_t lane, be_error *error);
 
-/* The same for the most common start: init_qpos + uniform(-scale, scale), and init_qvel + the same or, with `normal`,
+/* The same with the controls that the caller has written, too: some sensors, and forces of actuators, show them in the
+ * first observation. */
+int be_mujoco_begin_controlled(be_batch *batch, int64_t lane, be_error *error);
+
+/* The most common start: init_qpos + uniform(-scale, scale), and init_qvel + the same or, with `normal`,
  * init_qvel + scale * standard_normal(). */
 int be_mujoco_start(be_batch *batch, int64_t lane, double scale, int normal, be_error *error);
 
 /* The same around other positions, such as those of a keyframe. */
 int be_mujoco_start_at(be_batch *batch, int64_t lane, const double *positions, double scale, int normal,
                        be_error *error);
+
+/* The force (N) and the torque (N m) on a body, at its centre of mass and along the world's axes: 6 numbers, which act
+ * in every step of MuJoCo until they change. A reset sets them to 0; a task may write them at the end of its step or
+ * reset.
+ */
+double *be_mujoco_push_of(const be_batch *batch, int64_t lane, int64_t body);
 
 /* Zeroes the infos of a lane's row. */
 void be_mujoco_clear_info(const be_batch *batch, int64_t lane, const be_rows *rows);
@@ -124,10 +136,11 @@ void be_mujoco_save(const be_batch *batch, int64_t lane, void *bytes);
 void be_mujoco_load(be_batch *batch, int64_t lane, const void *bytes);
 int be_mujoco_check_state(const be_batch *batch, const void *const *columns, int64_t count, be_error *error);
 #define MJ_ID(name, limit, threshold) ((const be_id[]){{name, limit, threshold}, {0}}) /* the one id of a type */
-#define MJ_MEMBERS                                                                                                     \
-    .abi = BE_ABI, .family = "MuJoCo", .flags = BE_LANE_BY_LANE, .open = be_mujoco_open, .close = be_mujoco_close,     \
+#define MJ_MEMBERS_OF(family_)                                                                                         \
+    .abi = BE_ABI, .family = family_, .flags = BE_LANE_BY_LANE, .open = be_mujoco_open, .close = be_mujoco_close,      \
     .saved_bytes = be_mujoco_saved_bytes, .save = be_mujoco_save, .load = be_mujoco_load,                              \
     .check_state = be_mujoco_check_state
+#define MJ_MEMBERS MJ_MEMBERS_OF("MuJoCo")
 #define MJ_SHARED_MEMBERS MJ_MEMBERS, .state = be_mujoco_state
 
 /* reset and observe, of a task's own
@@ -159,6 +172,9 @@ static inline double *be_mujoco_read_of(const be_batch *batch, int64_t lane, int
     return be_mujoco_read_at(batch, lane, index, 0);
 }
 
+/* The numbers of one of the task's own fields in one lane. */
+#define MJ_FIELD(batch, index, type, lane) ((type *)(batch)->state[index] + (lane) * (batch)->field_size[index])
+
 /* How many things have the name of this row: one or more. */
 static inline int64_t be_mujoco_count_of(const be_batch *batch, int index) {
     return be_mujoco_of(batch)->reads[index].count;
@@ -186,6 +202,7 @@ static inline int64_t be_mujoco_state_size(const be_mujoco_view *source, int64_t
 /* Params that several types have: weights and the like, and reset_noise_scale. */
 #define MJ_WEIGHT(name, value, doc) {name, BE_PARAM_FLOAT, value, -1e300, 1e300, NULL, doc, 0}
 #define MJ_BOUND(name, value, doc) {name, BE_PARAM_FLOAT, value, -MJ_ANY, MJ_ANY, NULL, doc, 0}
+#define MJ_WITHIN(name, value, low, high, doc) {name, BE_PARAM_FLOAT, value, low, high, NULL, doc, 0}
 #define MJ_SCALE(value)                                                                                                \
     {"reset_noise_scale", BE_PARAM_FLOAT, value, 0, 1e300, NULL, "size of the random part of an episode's start", 0}
 #define MJ_TERMINATE                                                                                                   \

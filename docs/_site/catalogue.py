@@ -15,7 +15,7 @@ from PIL import Image
 import batchenv
 from batchenv import _core
 from batchenv.cli.bench import how, significant
-from batchenv.cli.describe import limits, space_text
+from batchenv.cli.describe import installed, limits, space_text
 from batchenv.registry import TABLE
 
 INTROS = {  # what the page of a family begins with, in the order of the site; other families come last
@@ -25,6 +25,7 @@ INTROS = {  # what the page of a family begins with, in the order of the site; o
     "MiniGrid": "Rooms, keys and doors, seen from within.",
     "BabyAI": "MiniGrid's rooms, with tasks given as sentences.",
     "MuJoCo": "Gymnasium's eleven robots, several at a time in one register.",
+    "MuJoCo Playground": "Robots that learn to walk, on a CPU.",
     "Atari": "The Arcade Learning Environment: 108 games, some for several players.",
 }
 DOCS = Path(__file__).parents[1]
@@ -49,6 +50,9 @@ def write(source: Path, rates: dict[str, Any], pictures: bool) -> list[str]:
         return None
 
     families = sorted({entry.family for entry in TABLE.values() if entry.listed}, key=order)
+    for family in [family for family in families if not installed(family)]:
+        print(f"left out, since its packages are not installed: {family}")
+        families.remove(family)
     pages = []
     for family in families:
         page, title, intro = family.lower().replace(" ", "-"), family[0].upper() + family[1:], INTROS.get(family, "")
@@ -185,7 +189,7 @@ def draw(name: str, path: Path) -> bool:
     if "rgb_array" not in env.class_metadata(name)["render_modes"]:
         return draw_board(env, path)
     # MuJoCo draws in any size, and without a graphics card a smaller picture takes much less time.
-    size = {"width": WIDTH, "height": WIDTH} if TABLE[name].family == "MuJoCo" else {}
+    size = {"width": WIDTH, "height": WIDTH} if TABLE[name].family.startswith("MuJoCo") else {}
     env = batchenv.make(name, 1, render_mode="rgb_array", **size)
     env.reset(seed=0)
     env.action_space.seed(0)

@@ -58,7 +58,7 @@ static void write_observation(const be_batch *b, int64_t lane, double *row) {
 }
 
 static double *last_action(const be_batch *b, int64_t lane) {
-    return (double *)b->state[ACTION] + lane * b->field_size[ACTION];
+    return MJ_FIELD(b, ACTION, double, lane);
 }
 
 static int start(be_batch *b, int64_t lane, const be_rows *rows, be_error *error) {

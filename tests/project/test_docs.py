@@ -34,6 +34,7 @@ NEEDS = {
     "Ant-v5": "mujoco",
     "make_mujoco": "mujoco",
     "xml_file": "mujoco",
+    "Go1Joystick": "mujoco_playground",
     "batchenv.jax": "jax",
     **{
         f"{words}{quote}{env_type}{quote}": EXTRAS[env_type.replace("_", "-")][0]

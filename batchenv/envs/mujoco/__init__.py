@@ -14,3 +14,13 @@ add_family(
         bench_lanes=64,
     )
 )
+add_family(
+    Family(
+        "MuJoCo Playground",
+        translators="batchenv.envs.mujoco.playground",
+        extra="playground",
+        packages=("mujoco", "mujoco_playground"),
+        note="robots that learn to walk",
+        bench_lanes=64,
+    )
+)

@@ -52,11 +52,22 @@ int be_mujoco_advance(be_batch *batch, int64_t lane, const be_rows *rows, int un
     }
 }
 
-int be_mujoco_begin(be_batch *batch, int64_t lane, be_error *error) {
+int be_mujoco_begin_controlled(be_batch *batch, int64_t lane, be_error *error) {
     int unstable;
     be_mujoco_drop_ahead(batch, lane);
     ((int64_t *)batch->state[MJ_FINGERPRINT])[lane] = be_mujoco_source_of(batch)->fingerprint;
     return be_mujoco_run(batch, lane, be_mujoco_call_begin, &(const be_mujoco_order){0}, &unstable, error);
+}
+
+int be_mujoco_begin(be_batch *batch, int64_t lane, be_error *error) {
+    const size_t size = (size_t)be_mujoco_of(batch)->num_ctrl * sizeof(double);
+    memset(be_mujoco_arrays(batch, lane)[MJ_CTRL], 0, size);
+    return be_mujoco_begin_controlled(batch, lane, error);
+}
+
+double *be_mujoco_push_of(const be_batch *batch, int64_t lane, int64_t body) {
+    const be_mujoco_source *source = be_mujoco_source_of(batch);
+    return source->lanes[lane].state + source->input_at + source->num_qvel + 6 * body;
 }
 
 int be_mujoco_start(be_batch *batch, int64_t lane, double scale, int normal, be_error *error) {

@@ -178,7 +178,7 @@ typedef struct be_mujoco_source {
     int64_t unstable[MJ_UNSTABLE]; /* numbers of be_mujoco_unstable_names */
     int forces;                    /* 1: reads what only mj_rnePostConstraint computes */
     int64_t state_size;            /* of the integration state, in doubles */
-    /* Where that has what users may set at any time: forces, equalities, mocap bodies. */
+    /* Where that has what users may set at any time: qfrc_applied, xfrc_applied, equalities, mocap bodies. */
     int64_t input_at, num_input;
     int64_t num_trees;           /* trees that may sleep; 0: none ever does */
     int64_t kept_bytes[MJ_KEPT]; /* 0: the model does not have the array */

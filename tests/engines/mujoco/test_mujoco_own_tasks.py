@@ -114,7 +114,7 @@ def test_models_without_what_is_read(change, words, stand):
 
 
 def test_a_model_is_needed(stand):
-    with pytest.raises(TypeError, match=r"Stand needs a model: xml_file='robot\.xml'"):
+    with pytest.raises(TypeError, match=r"Stand(#\d+)? needs a model: xml_file='robot\.xml'"):
         batchenv.make(stand, 2)
     with pytest.raises(TypeError, match="xml_file=5 must be the path of an XML file, or XML text, not int"):
         batchenv.make(stand, 2, xml_file=5)

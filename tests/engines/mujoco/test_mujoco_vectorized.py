@@ -171,9 +171,9 @@ def test_dicts_terms_and_dtypes():
         assert np.array_equal(commands[lane], rng.normal(0, 1, 2).astype(np.float32))
         assert timers[lane] == rng.integers(2, 9)
     observations, rewards, _, _, infos = env.step(np.zeros((4, 3)))
-    assert infos["rewards"].keys() >= {"alive", "track"}
+    assert infos["reward"].keys() >= {"alive", "track"}
     assert np.allclose(rewards, 1 - np.abs(commands).sum(1))
-    assert np.array_equal(infos["rewards"]["alive"], np.ones(4))
+    assert np.array_equal(infos["reward"]["alive"], np.ones(4))
     assert env.get_attr("data")[2].xfrc_applied[1, 2] == 1.5 * 3
     assert np.array_equal(observations["critic"]["timer"][:, 0], timers - 1)
     assert env.state["phase"].tolist() == [0.25 if timer < 4 else 0.5 for timer in timers]
@@ -657,11 +657,11 @@ def test_sums_of_terms(mode):
     for _ in range(14):
         _, _, _, truncations, infos = env.step(np.zeros((4, 3)))
         told = infos.get("final_info", infos)
-        if "rewards" not in told:  # lanes have been reset
+        if "reward" not in told:  # lanes have been reset
             assert mode == "NextStep" and (env.state["elapsed_steps"] == 0).all()
             continue
         for name, total in sums.items():
-            total += told["rewards"][name]
+            total += told["reward"][name]
             assert np.array_equal(told["reward_sums"][name], total)
         if truncations.any():
             ended += 1

@@ -180,7 +180,8 @@ class TaskBackend(CoreBackend):
         for name, value in self._found.state.items():
             self._arrays.array(name)[numbers] = value
         engine = self.translator.lanes
-        self._arrays.array("qpos")[numbers], self._arrays.array("qvel")[numbers] = engine.init_qpos, engine.init_qvel
+        for name, value in zip(STARTING, (engine.init_qpos, engine.init_qvel, 0.0), strict=True):
+            self._arrays.array(name)[numbers] = value
         mask = np.zeros(self.num_envs, np.bool_)
         mask[numbers] = True
         try:

@@ -54,7 +54,8 @@ class MuJoCoTask:
         """Is called once, when `self.model` is known: the place to set `self.state`, and to look things up."""
 
     def start(self, lanes: Lanes) -> None:
-        """Starts episodes: may write `lanes.qpos` and `lanes.qvel`, which are those of the model, and the state."""
+        """Starts episodes: may write the state, `lanes.qpos` and `lanes.qvel`, which are those of the model, and
+        `lanes.ctrl`, which is 0."""
 
     def control(self, lanes: Lanes, actions: NDArray[Any]) -> ArrayLike:
         """The controls (n, actuators) for actions (n, ...). It may also write the state, and `lanes.xfrc_applied`,
@@ -69,7 +70,8 @@ class MuJoCoTask:
         raise NotImplementedError
 
     def reward(self, lanes: Lanes, actions: NDArray[Any]) -> ArrayLike | Mapping[str, ArrayLike]:
-        """The rewards (n,), or a dict of terms (n,), which are summed, and reported as `infos["rewards"]`."""
+        """The rewards (n,), or a dict of terms (n,) whose sum is the reward. `infos["reward"]` has the terms, and
+        `infos["reward_sums"]` their sums in the episode so far."""
         return np.zeros(len(lanes))
 
     def terminated(self, lanes: Lanes) -> ArrayLike:

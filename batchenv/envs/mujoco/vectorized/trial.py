@@ -18,7 +18,7 @@ from batchenv.envs.mujoco.vectorized.view import CONTROLLING, STARTING, Lanes
 
 _LANES = 2
 DTYPES = tuple(np.dtype(kind) for kind in ("f8", "f4", "i8", "i4", "u1", "i1", "?"))  # of ports and fields
-REWARDS, SUMS = "rewards", "reward_sums"  # infos: the terms of the reward, and their sums in the episode so far
+REWARDS, SUMS = "reward", "reward_sums"  # infos: the terms of the reward, and their sums in the episode so far
 
 
 class Part(NamedTuple):

@@ -12,7 +12,7 @@ from batchenv.arguments.messages import unknown_key
 from batchenv.envs.mujoco import fields as model_fields
 from batchenv.envs.mujoco import inputs, library, reads
 
-STARTING = ("qpos", "qvel")  # what `start` may write
+STARTING = ("qpos", "qvel", "ctrl")  # what `start` may write
 CONTROLLING = inputs.NAMES  # what `control` may write
 _KINDS = ("body", "joint", "geom", "site", "tendon", "actuator", "camera")
 _PREFIXES = {"tendon": "ten", "camera": "cam"}  # of names of mjData's arrays, where they are not the kind's name

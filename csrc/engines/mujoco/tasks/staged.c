@@ -32,7 +32,7 @@ static int observe(be_batch *b, const int64_t *lanes, int64_t count, const be_ro
 
 static int start(be_batch *b, int64_t lane, const be_rows *rows, be_error *error) {
     be_mujoco_clear_info(b, lane, rows);
-    return be_mujoco_begin(b, lane, error);
+    return be_mujoco_begin_controlled(b, lane, error);
 }
 MJ_RESET(reset, start)
 

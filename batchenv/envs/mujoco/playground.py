@@ -1,0 +1,145 @@
+"""MuJoCo Playground's locomotion tasks: finds and prepares their models, and translates their settings for the C core.
+The tasks themselves are in csrc/engines/mujoco/tasks."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from gymnasium.error import DependencyNotInstalled
+
+from batchenv.arguments.numbers import number
+from batchenv.envs.mujoco import library, tasks
+
+_INSTALL = "pip install --no-deps playground (of what it depends on, only mujoco is needed)"
+
+
+def locomotion(robot: str, scene: str) -> Path:
+    """The XML file of a scene in the installed package, which is not imported: that would import JAX.
+
+    Raises:
+        gymnasium.error.DependencyNotInstalled: the package, or this file of it, is missing.
+    """
+    found = importlib.util.find_spec("mujoco_playground")
+    folders = found.submodule_search_locations if found is not None else None
+    if not folders:
+        raise DependencyNotInstalled(f"the models of these tasks are in the package playground: {_INSTALL}")
+    path = Path(folders[0], "_src", "locomotion", robot, "xmls", scene)
+    if not path.is_file():
+        raise DependencyNotInstalled(f"the installed package playground has no {path}: {_INSTALL}, at least 0.2")
+    return path
+
+
+def read_without_meshes(path: Path) -> Any:
+    """The mjModel of an XML file without the meshes that are only seen: the package's models take them from another
+    package, which it downloads when it is imported. Nothing that moves depends on them.
+
+    Raises:
+        ValueError: a mesh touches other geoms, or has the mass of a body; or the file is not a model.
+    """
+    mujoco, _ = library.load()
+    try:
+        spec = mujoco.MjSpec.from_file(str(path))
+        for geom in list(spec.geoms):
+            if geom.type != mujoco.mjtGeom.mjGEOM_MESH:
+                geom.group = min(geom.group, 2)  # one that is drawn
+                continue
+            if geom.contype or geom.conaffinity or not geom.parent.explicitinertial:
+                raise ValueError(f"the mesh {geom.meshname!r} is not only seen")
+            spec.delete(geom)
+        for mesh in list(spec.meshes):
+            spec.delete(mesh)
+        for asset in [*spec.hfields, *spec.textures]:  # they are not where the XML's folder of meshes is
+            asset.file = str(path.parent / asset.file) if asset.file else ""
+        return spec.compile()
+    except (AttributeError, ValueError) as error:  # AttributeError: an old version, without all of MjSpec
+        raise ValueError(f"{path} cannot be used with mujoco {mujoco.__version__}: {error}") from None
+
+
+class Locomotion(tasks.Task):
+    """What the tasks have in common.
+
+    robot: the name of its folder. SCENES: {name of the task: file}; the first is the default.
+    gains: defaults of Kp and Kd. ccd_iterations: of the model; None: as it is.
+    """
+
+    robot: str
+    SCENES: dict[str, str]
+    gains: tuple[float, float]
+    ccd_iterations: int | None = None
+    xml_file = None
+    xml_meaning = "another model with the same names: the path of an XML file, or XML text"
+    camera = {"trackbodyid": 1, "distance": 2.0, "elevation": -20.0}
+    ranges = ("pert_velocity_kick", "pert_kick_durations", "pert_kick_wait_times")
+
+    @property
+    def own(self):  # pyright: ignore[reportIncompatibleVariableOverride]
+        names = list(self.SCENES)
+        return (
+            ("task", names[0], f"which of the package's scenes: {' or '.join(names)}"),
+            ("ctrl_dt", 0.02, "s per step of the env: says frame_skip"),
+            ("sim_dt", 0.004, "s per step of MuJoCo"),
+            ("Kp", self.gains[0], "gain of the joints' position servos, N m/rad"),
+            ("Kd", self.gains[1], "damping of the joints, N m s/rad"),
+        )
+
+    def to_core(self, keywords):
+        params, grid = super().to_core(keywords)
+        if "frame_skip" not in params:
+            params["frame_skip"] = self._frame_skip()
+        elif "ctrl_dt" in self._given:
+            raise TypeError("ctrl_dt says what frame_skip says: give one of them")
+        self._given.pop("ctrl_dt", None)
+        return params, grid
+
+    def _frame_skip(self) -> int:
+        ctrl_dt, sim_dt = self._within("ctrl_dt", 1e-6, 1), self._within("sim_dt", 1e-6, 1)
+        steps = round(ctrl_dt / sim_dt)
+        if steps < 1 or not np.isclose(steps * sim_dt, ctrl_dt, rtol=1e-6):
+            raise ValueError(f"ctrl_dt={ctrl_dt} must be a multiple of sim_dt={sim_dt}")
+        return steps
+
+    def _within(self, name: str, low: float, high: float) -> float:
+        value = number(name, self._value(name))
+        if not low <= value <= high:
+            raise ValueError(f"{name}={value} must be from {low:g} to {high:g}")
+        return value
+
+    def _read(self, xml: Any) -> Any:
+        task = self._value("task")
+        if not isinstance(task, str) or task not in self.SCENES:
+            raise ValueError(f"task={task!r} must be one of {', '.join(map(repr, self.SCENES))}")
+        if xml is None:
+            model = read_without_meshes(locomotion(self.robot, self.SCENES[task]))
+        else:
+            model = tasks.read_own(xml, "xml_file")
+        model.opt.timestep = self._within("sim_dt", 1e-6, 1)
+        if self.ccd_iterations is not None:
+            model.opt.ccd_iterations = self.ccd_iterations
+        gain = self._within("Kp", 0, 1e6)
+        model.actuator_gainprm[:, 0], model.actuator_biasprm[:, 1] = gain, -gain
+        model.dof_damping[6:] = self._within("Kd", 0, 1e6)
+        return model
+
+
+class Go1Joystick(Locomotion):
+    """Go1JoystickFlatTerrain-v0 and Go1JoystickRoughTerrain-v0."""
+
+    robot = "go1"
+    SCENES = {
+        "flat_terrain": "scene_mjx_feetonly_flat_terrain.xml",
+        "rough_terrain": "scene_mjx_feetonly_rough_terrain.xml",
+    }
+    gains = 35.0, 0.5
+    ccd_iterations = 20
+
+
+class SpotJoystick(Locomotion):
+    """SpotFlatTerrainJoystick-v0."""
+
+    robot = "spot"
+    SCENES = {"flat_terrain": "scene_mjx_feetonly_flat_terrain.xml"}
+    gains = 300.0, 1.0
+    ranges = (*Locomotion.ranges, "command_lin_vel_x", "command_lin_vel_y", "command_ang_vel_yaw")
