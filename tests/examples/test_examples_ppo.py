@@ -80,6 +80,16 @@ def test_mujoco():
 
 
 @needs_torch
+def test_go1():
+    pytest.importorskip("mujoco_playground")
+    result = run(EXAMPLES / "ppo_go1.py", "--quick", "--steps", 40_000)
+    assert result.returncode == 0, result.stderr
+    first, last = means(result.stdout)
+    assert 0 < first < 1 and last > first / 2  # too few steps to learn it
+    assert len(seconds(result.stdout)) == 5
+
+
+@needs_torch
 def test_pong():
     pytest.importorskip("ale_py")
     pytest.importorskip("multi_agent_ale_py")
@@ -91,7 +101,7 @@ def test_pong():
     assert parts["total"] == pytest.approx(sum(parts.values()) - parts["total"], abs=0.1) and len(parts) == 5
 
 
-@pytest.mark.parametrize("name", ["cartpole", "lander", "minigrid", "mujoco", "pong"])
+@pytest.mark.parametrize("name", ["cartpole", "go1", "lander", "minigrid", "mujoco", "pong"])
 def test_without_torch(name, tmp_path):
     result = run(EXAMPLES / f"ppo_{name}.py", PYTHONPATH=hide("torch", tmp_path))
     assert result.returncode == 1 and result.stderr.strip().endswith("pip install -e '.[examples]'")
@@ -122,6 +132,7 @@ def test_video_says_what_is_missing_before_training(module, tmp_path):
         ("ppo_pong.py", ["--lanes", "0"], "0 must be at least 1"),
         ("ppo_pong.py", ["--id", "CartPole-v1"], "observations must be of shape (4, 84, 84), not (4,)"),
         ("ppo_mujoco.py", ["--id", "CartPole-v1"], "observations must be vectors, and actions continuous"),
+        ("ppo_go1.py", ["--id", "CartPole-v1"], "observations must have the parts state and privileged_state"),
         ("ppo_mujoco.py", ["--id", "CartPole-v7"], "no environment 'CartPole-v7' in batchenv"),
         ("ppo_cartpole.py", ["--save", "no/such/folder/file"], "its folder does not exist"),
         ("ppo_cartpole.py", ["--resume", "no/such/file"], "is not a file that --save wrote"),

@@ -1,0 +1,92 @@
+"""PPO on Playground's Go1 that follows commands: pip install -e ".[examples,mujoco]"; see docs/robots.md for the model.
+
+python examples/ppo_go1.py [--quick] [--id ID] [--steps STEPS] [--save FILE] [--resume FILE] [--eval N] [--video DIR]
+
+The actor sees what a robot's sensors give, the critic all of it ("privileged_state").
+"""
+
+import itertools
+import sys
+
+import ppo
+import torch
+from gymnasium.spaces import Dict
+from torch import nn
+
+
+class Half(nn.Module):
+    """A net over one part of the observation, whose numbers are brought to a mean of 0 and a deviation of 1."""
+
+    def __init__(self, key: str, inputs: int, outputs: int, last_gain: float):
+        super().__init__()
+        self.key = key
+        self.register_buffer("mean", torch.zeros(inputs))
+        self.register_buffer("square", torch.ones(inputs))
+        sizes, layers = (inputs, 256, 128), list[nn.Module]()
+        for before, after in itertools.pairwise(sizes):
+            layers += [ppo.orthogonal(nn.Linear(before, after), 2**0.5), nn.SiLU()]
+        self.net = nn.Sequential(*layers, ppo.orthogonal(nn.Linear(sizes[-1], outputs), last_gain))
+
+    def forward(self, observations: dict[str, torch.Tensor]) -> torch.Tensor:
+        deviation = (self.square - self.mean.square()).clamp(min=1e-4).sqrt()
+        return self.net(((observations[self.key] - self.mean) / deviation).clamp(-10, 10))
+
+
+class Walker(ppo.Gaussian):
+    """Moments of observations follow those of the steps taken, and change between rollouts only."""
+
+    def __init__(self, sizes: dict[str, int], actions: int):
+        critic = Half("privileged_state", sizes["privileged_state"], 1, 1.0)
+        super().__init__(Half("state", sizes["state"], actions, 0.01), critic, actions)
+        nn.init.constant_(self.log_deviation, -0.7)
+        self.register_buffer("seen", torch.zeros(()))  # steps that the moments are of
+        self._fresh: list[dict[str, torch.Tensor]] = []
+        self._judged = False
+
+    def act(self, observations):
+        if self._judged or not self.seen:  # a rollout begins
+            self._follow(self._fresh or [observations])
+            self._fresh, self._judged = [], False
+        if len(self._fresh) < 8:
+            self._fresh.append(ppo.each(torch.clone, observations))
+        return super().act(observations)
+
+    def judge(self, observations, actions):
+        self._judged = True
+        return super().judge(observations, actions)
+
+    def _follow(self, steps: list[dict[str, torch.Tensor]]) -> None:
+        count = sum(len(step["state"]) for step in steps)
+        weight = count / (self.seen + count)
+        for half in (self.actor, self.critic):
+            rows = torch.cat([step[half.key] for step in steps])
+            half.mean.lerp_(rows.mean(0), weight)
+            half.square.lerp_(rows.square().mean(0), weight)
+        self.seen += count
+
+
+def main() -> int:
+    parser = ppo.argument_parser(
+        __doc__.split(":")[0], quick={"steps": 16_384, "lanes": 64, "minibatch": 512}, steps=30_000_000, lanes=1024,
+        rollout=20, minibatch=4096, epochs=4, learning_rate=5e-4, entropy=0.01, gamma=0.97, max_grad_norm=1.0,
+    )  # fmt: skip
+    parser.add_argument("--id", default="Go1JoystickFlatTerrain-v0", help="a task of docs/robots.md")
+    args = parser.parse_args()
+
+    torch.manual_seed(args.seed)
+    torch.set_num_threads(args.torch_threads)
+    watch = ppo.Stopwatch()
+    task = ppo.Task(args.id, clip_actions=True)
+    env, saved = ppo.prepare(args, task)
+    if not isinstance(env.single_observation_space, Dict) or "privileged_state" not in env.single_observation_space:
+        parser.error(f"--id {args.id}: observations must have the parts state and privileged_state")
+    sizes = {key: space.shape[0] for key, space in env.single_observation_space.items()}
+    agent = Walker(sizes, env.single_action_space.shape[0])
+    ppo.train_to_the_end(ppo.Training(env, agent, args, saved), task, watch, every=16)
+    ppo.show(task, env, agent, args)
+    env.close()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
