@@ -1,5 +1,6 @@
 """Tasks over a model in NumPy (batchenv.MuJoCoTask): examples/own_task/stand.py, against the same task in C."""
 
+import copy
 import importlib.util
 import os
 import pickle
@@ -194,6 +195,121 @@ def test_params_and_fields_of_lanes():
         make(action_repeat=3)
 
 
+def test_params_that_change_between_whole_steps():
+    """The functions see them at once, in whole steps and in others."""
+    env = make(lanes=4)
+    env.reset(seed=0)
+    zeros = np.zeros((4, 12), np.float32)
+    assert not env.step(zeros)[2].any()
+    env.set_params(least_height=1.0, lanes=[1])
+    assert env.step(zeros)[2].tolist() == [False, True, False, False]
+    env.set_params(least_height=[1, 0, 1, 0])
+    assert env.step(zeros[:2], [0, 3])[2].tolist() == [True, False]
+    env.reset(seed=0)
+    assert env.step(zeros)[2].tolist() == [True, False, True, False]
+
+
+def test_fields_of_the_model_that_make_gets():
+    env = make(lanes=2, gravity=[0, 0, -1])
+    assert env.get_attr("model")[1].opt.gravity.tolist() == [0, 0, -1]
+    with pytest.raises(TypeError, match="takes the model as its first argument, and no xml_file"):
+        make(xml_file="ant.xml")
+
+
+def test_copies_have_models_of_their_own():
+    env = make(lanes=2)
+    env.reset(seed=0)
+    other = copy.copy(env)
+    env.set_params(gravity=[0, 0, -1.0])
+    assert [one.get_attr("model")[0].opt.gravity[2] for one in (env, other)] == [-1, -9.81]
+    for one in (env, other):
+        one.step(np.zeros((2, 12), np.float32))
+    assert not np.array_equal(env.get_attr("qpos"), other.get_attr("qpos"))
+
+
+def test_writing_of_things_by_name():
+    """By one name as by several; the numbers of several things are copies, so writing into them is refused."""
+
+    class Pushed(Stand):
+        def control(self, lanes, actions):
+            lanes.body("trunk").xfrc_applied = np.arange(6.0)
+            lanes.body("fl_hip").xfrc_applied[:, 2] = 7
+            lanes.bodies(".*_calf").xfrc_applied = np.full(6, 0.5)
+            lanes.mocap_pos[:] = 3  # the model has no mocap bodies
+            assert lanes.mocap_pos.shape == (len(lanes), 0, 3)
+            if len(lanes) == self.writes:
+                lanes.bodies(".*_calf").xfrc_applied[:] = 1
+            return super().control(lanes, actions)
+
+        writes = 3
+
+    env = make(Pushed)
+    env.reset(seed=0)
+    names = [env.get_attr("model")[0].body(k).name for k in range(14)]
+    for numbers in (None, [4, 1]):
+        env.reset(seed=0)
+        actions = np.zeros((LANES if numbers is None else 2, 12), np.float32)
+        env.step(actions) if numbers is None else env.step(actions, numbers)
+        for lane in range(LANES) if numbers is None else numbers:
+            forces = env.state["xfrc_applied"][lane]
+            assert forces[names.index("trunk")].tolist() == [0, 1, 2, 3, 4, 5]
+            assert forces[names.index("fl_hip")].tolist() == [0, 0, 7, 0, 0, 0]
+            assert [(forces[k] == 0.5).all() for k in range(14)] == [name.endswith("_calf") for name in names]
+    with pytest.raises(batchenv.LaneError, match="read-only"):
+        env.step(np.zeros((3, 12), np.float32), [0, 2, 3])
+    with pytest.raises(RuntimeError, match=r"lanes\.xpos cannot be written here"):
+        make(changed(update=lambda self, lanes, actions: setattr(lanes.body("trunk"), "xpos", 0)))
+
+
+def test_actions_are_read_only():
+    def control(self, lanes, actions):
+        if len(lanes) == self.writes:
+            actions *= 2
+        return Stand.control(self, lanes, actions)
+
+    with pytest.raises(RuntimeError, match="read-only"):
+        make(changed(control=control, writes=2))
+    for lanes in ([0, 1, 2], range(LANES)):
+        env = make(changed(control=control, writes=len(lanes)))
+        env.reset(seed=0)
+        with pytest.raises(batchenv.LaneError, match="read-only"):
+            env.step(np.zeros((len(lanes), 12), np.float32), list(lanes))
+
+
+def test_elapsed_steps():
+    """Those before the step; so set_state, too, shows the observation as the step has."""
+
+    def observe(self, lanes):
+        return np.stack([lanes.elapsed_steps, lanes.last_action[:, 0].astype(np.int32)], axis=1)
+
+    env = make(changed(observe=observe), 3, autoreset_mode="SameStep", max_episode_steps=4)
+    assert env.reset(seed=0)[0][:, 0].tolist() == [0, 0, 0]
+    zeros = np.zeros((3, 12), np.float32)
+    assert [env.step(zeros)[0][1, 0] for _ in range(3)] == [0, 1, 2]
+    assert env.set_state({"last_action": np.full(12, 5.0)}, lanes=[1, 2]).tolist() == [[2, 0], [2, 5], [2, 5]]
+    observations, *_, infos = env.step(zeros)
+    assert observations[:, 0].tolist() == [0, 0, 0] and infos["final_obs"][2][0] == 3
+    assert env.set_state({"last_action": np.full(12, 5.0)}).tolist() == [[0, 5]] * 3
+
+
+def test_set_state_that_observe_refuses():
+    """The lanes stay as they were."""
+
+    def observe(self, lanes):
+        if (lanes.last_action == 9).any():
+            raise KeyError("nine")
+        return Stand.observe(self, lanes)
+
+    env, other = make(changed(observe=observe)), make()
+    for one in (env, other):
+        one.reset(seed=0)
+    with pytest.raises(RuntimeError, match=r"Changed\.observe\(\) has raised KeyError: 'nine'"):
+        env.set_state({"last_action": np.full(12, 9.0), "qfrc_applied": np.full(18, 1.0)}, lanes=[2, 0])
+    assert (env.state["last_action"] == 0).all() and (env.state["qfrc_applied"] == 0).all()
+    actions = actions_of(np.random.default_rng(0))
+    same(env.step(actions), other.step(actions))
+
+
 def test_set_state_shows_at_once_and_draws_nothing():
     class Noisy(Everything):
         def observe(self, lanes):
@@ -300,6 +416,17 @@ def changed(**members):
         ({"observe": lambda self, lanes: lanes.qpo}, "lanes have no array 'qpo'.*qpos"),
         ({"observe": lambda self, lanes: lanes.qpos[0]}, r"observe\(\) is of shape \(19,\), but must be of shape \(2,"),
         ({"observe": lambda self, lanes: np.array([["a"]] * 2)}, "is of dtype <U1"),
+        ({"observe": lambda self, lanes: {}}, r"observe\(\) returns a dict without observations"),
+        ({"info": lambda self, lanes: lanes.qpos}, r"info\(\) returns .* but must return a dict"),
+        ({"info": lambda self, lanes: {"env_id": np.zeros(2)}}, "'env_id', which is the name of something else"),
+        ({"info": lambda self, lanes: {"unstable": np.zeros(2)}}, "'unstable', which is the name of something else"),
+        ({"reward": lambda self, lanes, actions: {}}, r"reward\(\) returns a dict without terms"),
+        (
+            {"reward": lambda self, lanes, actions: {"a": {"b": np.zeros(2)}}},
+            r"the term 'a' of reward\(\) is of dtype object",
+        ),
+        ({"reward": lambda self, lanes, actions: np.zeros(2, complex)}, r"reward\(\) returns is of dtype complex128"),
+        ({"terminated": lambda self, lanes: ["no", "no"]}, r"terminated\(\) returns is of dtype <U2"),
         ({"reward": lambda self, lanes, actions: np.zeros((2, 1))}, r"reward\(\) returns is of shape \(2, 1\)"),
         ({"terminated": lambda self, lanes: True}, r"terminated\(\) returns is of shape \(\)"),
         ({"control": lambda self, lanes, actions: actions[:, :3]}, r"control\(\) returns is of shape \(2, 3\)"),
@@ -309,6 +436,8 @@ def changed(**members):
         ({"params": {"qpos": 1.0}}, "'qpos', but lanes.qpos is something else"),
         ({"params": {"seed": 1.0}}, "params names 'seed', which is a keyword of every such env"),
         ({"params": {"width": 1.0}}, "params names 'width', which is a keyword of every such env"),
+        ({"params": {"elapsed_steps": 1.0}}, "'elapsed_steps', but lanes.elapsed_steps is something else"),
+        ({"params": {"a b": 1.0}}, "'a b', which is no name that an attribute"),
         ({"frame_skip": 0}, r"Changed\.frame_skip=0"),
         ({"observe": lambda self, lanes: lanes.numbers.fill(0)}, "read-only"),
         ({"params": {"speed": "fast"}}, r"params\['speed'\]='fast' must be a finite number"),
@@ -437,6 +566,38 @@ def test_simulations_that_become_unstable():
                 result = error.result
             ended |= result[3]
         assert ended[[3, 5]].all()
+
+
+@pytest.mark.parametrize("mode", ["NextStep", "SameStep"])
+@pytest.mark.parametrize("how", ["ignore", "reset", "raise"])
+def test_unstable_lanes_are_told_as_those_in_c(how, mode, in_c, tmp_path):
+    weak = tmp_path / "weak.xml"
+    weak.write_text(ROBOT.read_text().replace("<worldbody", '<option timestep="0.05"/>\n<worldbody', 1))
+    settings = {"on_unstable": how, "action_scale": [0, 0.2, 1e5, 1e9, 0, 1e9], "autoreset_mode": mode}
+    settings |= {"max_episode_steps": 9, "least_height": -1e9}
+    ours = batchenv.make_mujoco(weak, LANES, task=Stand, **settings)
+    theirs = batchenv.make(in_c, LANES, xml_file=str(weak), **settings)
+    for env in (ours, theirs):
+        env.reset(seed=0)
+    rng, told, failed = np.random.default_rng(0), 0, 0
+    for time in range(60):
+        some = (rng.permutation(LANES)[:4],) if time % 3 == 2 else ()
+        actions, results, lanes = actions_of(rng, 4 if some else LANES), [], []
+        for env in (ours, theirs):
+            try:
+                results.append(env.step(actions, *some))
+                lanes.append([])
+            except batchenv.LaneError as error:
+                results.append(error.result)
+                lanes.append(error.env_id.tolist())
+        same(*results)
+        assert lanes[0] == lanes[1]
+        if "final_info" in results[0][4]:
+            finals = [result[4]["final_info"].get("unstable", np.zeros(0)) for result in results]
+            assert np.array_equal(*finals)
+            told += finals[0].sum()
+        told, failed = told + results[0][4].get("unstable", np.zeros(0)).sum(), failed + len(lanes[0])
+    assert (failed > 10) if how == "raise" else (told > 10)
 
 
 def test_functions_see_only_lanes_that_are_stepped():
