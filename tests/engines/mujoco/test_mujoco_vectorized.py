@@ -292,6 +292,33 @@ def test_elapsed_steps():
     assert env.set_state({"last_action": np.full(12, 5.0)}).tolist() == [[0, 5]] * 3
 
 
+def test_rows_of_one_number():
+    """They have their axis in steps, too, as in a model with one actuator."""
+
+    class Single(Stand):
+        def prepare(self):
+            super().prepare()
+            self.state |= {"row": np.zeros(1), "number": 0.0}
+
+        def reward(self, lanes, actions):
+            return {"only": lanes.row[:, 0] + lanes.number}
+
+        def update(self, lanes, actions):
+            super().update(lanes, actions)
+            lanes.row += actions[:, :1]
+            lanes.number += 1
+
+    env = make(Single, 3)
+    env.reset(seed=0)
+    ones = np.ones((3, 12), np.float32)
+    assert env.step(ones)[1].tolist() == [0, 0, 0]
+    assert env.step(ones[:2], [2, 0])[1].tolist() == [2, 2]
+    _, rewards, *_, infos = env.step(ones)
+    assert rewards.tolist() == [4, 2, 4] and infos["reward_sums"]["only"].tolist() == [6, 2, 6]
+    assert env.set_state({"row": 5.0}, lanes=[1]).shape == (3, 44)
+    assert env.step(ones)[1].tolist() == [6, 7, 6]
+
+
 def test_set_state_that_observe_refuses():
     """The lanes stay as they were."""
 
@@ -444,6 +471,26 @@ def changed(**members):
         ({"prepare": lambda self: setattr(self, "state", {"a": np.zeros((2, 2))})}, r"state\['a'\] is of .*\(2, 2\)"),
         ({"action_space": gymnasium.spaces.Discrete(3)}, "must be a Box"),
         ({"observation_space": gymnasium.spaces.Box(-1, 1, (3,))}, "but its space is Box"),
+        (
+            {
+                "observation_space": gymnasium.spaces.Dict(
+                    {name: gymnasium.spaces.Box(-9, 9, (19,), np.float64) for name in "ab"}
+                ),
+                "observe": lambda self, lanes: {"a": lanes.qpos},
+            },
+            r"observe\(\) returns no 'b', which is in observation_space",
+        ),
+        (
+            {"observation_space": gymnasium.spaces.Dict({"a": gymnasium.spaces.Box(-9, 9, (19,), np.float64)})},
+            r"observe\(\) returns no 'a'",
+        ),
+        (
+            {
+                "observation_space": gymnasium.spaces.Dict({"a": gymnasium.spaces.Box(-9, 9, (19,), np.float64)}),
+                "observe": lambda self, lanes: {"a": lanes.qpos, "b": lanes.qvel},
+            },
+            r"observe\(\)\['b'\] has no part in observation_space, which has \['a'\]",
+        ),
         (
             {"info": lambda self, lanes: {"least_height": np.zeros(2)}},
             "'least_height', which is the name of something else",
@@ -622,6 +669,32 @@ def test_functions_see_only_lanes_that_are_stepped():
     assert [one == other for one, other in zip(before, after, strict=True)] == [True, False, True, False, True, True]
 
 
+def test_lanes_that_wait_draw_nothing():
+    """Whole steps do to each lane what steps of that lane alone do, also where other lanes start."""
+
+    class Drawing(Stand):
+        def control(self, lanes, actions):
+            lanes.xfrc_applied[:, 1] = lanes.uniform(-5, 5, 6)
+            return super().control(lanes, actions)
+
+        def reward(self, lanes, actions):
+            return lanes.normal()
+
+    settings = {"least_height": [0, 1, 0, 0.27, 1, 0], "max_episode_steps": 5}
+    env, other = make(Drawing, **settings), make(Drawing, **settings)
+    for one in (env, other):
+        one.reset(seed=4)
+    zeros, ended = np.zeros((LANES, 12), np.float32), 0
+    for _ in range(20):
+        whole = env.step(zeros)
+        for lane in (3, 0, 5, 1, 2, 4):
+            single = other.step(zeros[:1], [lane])
+            for ours, theirs in zip(whole[:4], single[:4], strict=True):
+                assert ours[lane].tobytes() == theirs[0].tobytes()
+        ended += whole[2].sum()
+    assert ended > 20
+
+
 def test_an_array_that_was_not_tried():
     class Later(Stand):
         def observe(self, lanes):
@@ -743,6 +816,43 @@ def test_controls_between_the_steps_of_mujoco():
             data.ctrl[:] = 20 * ((before[lane] if step < 2 else target) - data.qpos[7:]) - 0.5 * data.qvel[6:]
             mujoco.mj_step(model, data)
         assert np.array_equal(row[: model.nq], data.qpos)
+
+
+@pytest.mark.parametrize("how", ["ignore", "reset", "raise"])
+def test_simulations_that_are_unstable_between_controls(how):
+    """What happens in any of MuJoCo's steps counts, not only what does in the last."""
+
+    class Bad(Late):
+        def recontrol(self, lanes, actions, step):
+            controls = super().recontrol(lanes, actions, step)
+            if self.armed and step == 1:
+                controls[lanes.numbers == 2] = np.nan
+            return controls
+
+        armed = False
+
+    env = make(Bad, on_unstable=how)
+    env.reset(seed=0)
+    zeros = np.zeros((LANES, 12), np.float32)
+    env.step(zeros)
+    snapshot = env.snapshot()
+    expected = env.step(zeros)[0]
+    for numbers in ((), ([5, 2],)):
+        env.restore(snapshot)
+        Bad.armed = True
+        try:
+            result, failed = env.step(zeros[: 2 if numbers else LANES], *numbers), []
+        except batchenv.LaneError as error:
+            result, failed = error.result, error.env_id.tolist()
+        Bad.armed = False
+        where = 1 if numbers else 2
+        assert failed == ([2] if how == "raise" else [])
+        assert np.flatnonzero(result[3]).tolist() == ([] if how == "ignore" else [where])
+        if how != "raise":
+            assert np.flatnonzero(result[4]["unstable"]).tolist() == [where]
+    env.restore(snapshot)  # into a lane that had ended
+    result = env.step(zeros)
+    assert result[0].tobytes() == expected.tobytes() and "unstable" not in result[4]
 
 
 class Varied(Stand):

@@ -38,7 +38,10 @@ class _Arrays:
         for name in INPUTS:  # a model without mocap bodies has arrays without numbers
             shape = (self.count, *getattr(engine.slots[0], name).shape)
             self._known[name] = engine.inputs[name] if name in engine.inputs else np.zeros(shape)
-        self._known |= _core.views_of(core)
+        views = _core.views_of(core)  # in which a row of one number has no axis
+        self._known |= views | {
+            name: views[name].reshape(self.count, *np.shape(value)) for name, value in state.items()
+        }
         own = {name: value for name, value in core.get_params().items() if name not in _SHARED}
         self._params = {name: np.array(np.broadcast_to(value, self.count)) for name, value in own.items()}
         self.read_params()

@@ -171,7 +171,10 @@ def try_task(task: MuJoCoTask) -> Found:
         check_rows(f"the term {name!r} of reward()" if terms else "what reward() returns", np.asarray(term), (_LANES,))
     if not observed:
         raise ValueError("observe() returns a dict without observations")
-    observations = [_observed(task, name, array, first) for name, array in observed.items()]
+    parts = dict(_parts_of(task.observation_space))
+    for name in parts.keys() - observed.keys():
+        raise ValueError(f"observe() returns no {name!r}, which is in observation_space={task.observation_space}")
+    observations = [_observed(parts, name, array, first) for name, array in observed.items()]
     if terms:
         zeros = np.zeros((_LANES, len(terms)))
         infos = {REWARDS: zeros, SUMS: zeros, **infos}
@@ -286,17 +289,24 @@ def _part(what: str, name: str, array: NDArray[Any], low: list[float], high: lis
     return Part(name, array.dtype, array.shape[1:], low, high)
 
 
-def _observed(task: MuJoCoTask, name: str, array: NDArray[Any], first: dict[str, NDArray[Any]]) -> Part:
-    """A part of the observation."""
+def _parts_of(space: Any, name: str = "") -> Iterator[tuple[str, Any]]:
+    """(name of a port, space) of a space, as `leaves`."""
+    if isinstance(space, spaces.Dict):
+        for key, part in space.spaces.items():
+            yield from _parts_of(part, f"{name}/{key}" if name else str(key))
+    elif space is not None:
+        yield name, space
+
+
+def _observed(parts: dict[str, Any], name: str, array: NDArray[Any], first: dict[str, NDArray[Any]]) -> Part:
+    """A part of the observation. parts: {name: its space}; {}: all are without bounds."""
     what = f"observe(){f'[{name!r}]' if name else ''}"
     check_rows(what, array, (_LANES, *array.shape[1:]))
     if name not in first or first[name].shape != array.shape or first[name].dtype != array.dtype:
         raise ValueError(f"{what} has another form after a step than at an episode's start: let it return the same")
-    space: Any = task.observation_space
-    for key in name.split("/") if name else ():
-        space = space[key] if isinstance(space, spaces.Dict) and key in space.spaces else None
-    if space is None and task.observation_space is not None:
-        raise ValueError(f"{what} has no part in observation_space={task.observation_space}")
+    space = parts.get(name)
+    if space is None and parts:
+        raise ValueError(f"{what} has no part in observation_space, which has {sorted(parts)}")
     part = _part(what, name, array, [0.0], [0.0])
     if space is None:
         low, high = _bounds(array.dtype)
