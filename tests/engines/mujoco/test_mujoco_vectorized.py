@@ -392,6 +392,33 @@ def test_two_threads_that_call():
     assert (env.state["elapsed_steps"] == 1).all()
 
 
+@pytest.mark.parametrize("sent", [False, True])
+def test_functions_that_call_their_env(sent):
+    """They are told so, and nobody waits for himself."""
+
+    class Calling(Stand):
+        def update(self, lanes, actions):
+            if self.env is not None:
+                self.env.get_attr("qpos")
+
+        env = None
+
+    env = make(Calling, batch_size=LANES)
+    env.async_reset(seed=0)
+    env.recv()
+    Calling.env = env
+    zeros = np.zeros((LANES, 12), np.float32)
+    with pytest.raises(batchenv.LaneError, match=r"update\(\) has raised RuntimeError: (a function|this BatchEnv)"):
+        if sent:
+            env.send(zeros, np.arange(LANES))
+            env.recv()
+        else:
+            env.step(zeros)
+    Calling.env = None
+    env.reset(seed=0)
+    env.step(zeros)
+
+
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
 def test_a_forked_child_goes_on():
     env = make()
@@ -443,6 +470,7 @@ def changed(**members):
         ({"observe": lambda self, lanes: lanes.qpo}, "lanes have no array 'qpo'.*qpos"),
         ({"observe": lambda self, lanes: lanes.qpos[0]}, r"observe\(\) is of shape \(19,\), but must be of shape \(2,"),
         ({"observe": lambda self, lanes: np.array([["a"]] * 2)}, "is of dtype <U1"),
+        ({"start": lambda self, lanes: lanes.integers(3, 3)}, r"integers\(3, 3\): the second must be larger"),
         ({"observe": lambda self, lanes: {}}, r"observe\(\) returns a dict without observations"),
         ({"info": lambda self, lanes: lanes.qpos}, r"info\(\) returns .* but must return a dict"),
         ({"info": lambda self, lanes: {"env_id": np.zeros(2)}}, "'env_id', which is the name of something else"),
@@ -571,6 +599,52 @@ def test_rewards_that_are_no_numbers():
         env.step(np.zeros((LANES, 12), np.float32))
     assert caught.value.env_id.tolist() == [0, 1, 4]
     assert caught.value.result[3].tolist() == [True, True, False, False, True, False]
+
+
+def test_lanes_without_a_reward_start_in_the_same_step():
+    def reward(self, lanes, actions):
+        return np.where(lanes.numbers == 2, np.nan if self.armed else 0, 0)
+
+    task = changed(reward=reward, armed=False)
+    env = make(task, autoreset_mode="SameStep")
+    env.reset(seed=0)
+    actions = actions_of(np.random.default_rng(0))
+    env.step(actions)
+    task.armed = True
+    with pytest.raises(batchenv.LaneError) as caught:
+        env.step(actions)
+    assert caught.value.env_id.tolist() == [2]
+    assert [time > 0 for time in env.get_attr("time")] == [True, True, False, True, True, True]
+    assert (env.state["last_action"][2] == 0).all() and (env.state["last_action"][3] == actions[3]).all()
+    height = env.get_attr("data")[2].xpos[1, 2]
+    assert height == caught.value.result[0][2, 2]
+
+
+def test_causes_of_failures_that_nobody_received():
+    """They are not those of later failures."""
+
+    class Failing(Stand):
+        def update(self, lanes, actions):
+            if self.how == "raise":
+                raise KeyError("mine")
+
+        def reward(self, lanes, actions):
+            return np.full(len(lanes), np.nan if self.how == "nan" else 0)
+
+        how = ""
+
+    env = make(Failing, batch_size=LANES)
+    env.async_reset(seed=0)
+    env.recv()
+    zeros = np.zeros((LANES, 12), np.float32)
+    Failing.how = "raise"
+    env.send(zeros, np.arange(LANES))
+    env.async_reset(seed=0)  # drops what was sent
+    Failing.how = "nan"
+    env.recv()
+    with pytest.raises(batchenv.LaneError, match=r"reward\(\) gave nan") as caught:
+        env.step(zeros)
+    assert caught.value.__cause__ is None and not caught.value.causes
 
 
 def test_starts_that_fail():

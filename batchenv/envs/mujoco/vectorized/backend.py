@@ -4,6 +4,7 @@ they have computed."""
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -110,6 +111,7 @@ class TaskBackend(CoreBackend):
         self._resetting = np.zeros(num_envs, np.uint8)  # of lanes in flight: those that were sent to be reset
         self._worker: ThreadPoolExecutor | None = None  # plays lanes that were sent
         self._process = 0  # whose thread that is
+        self._player = 0  # its number
         self._make_stage()
         model = engine.model
         self._idle = np.zeros((num_envs, model.nu), np.float32)  # actions of the physics, which takes no notice of them
@@ -261,7 +263,7 @@ class TaskBackend(CoreBackend):
             failed = self._play_lanes(lanes, stepped, chosen)
             if self._same_step:
                 due = np.concatenate([due, self._ended(chosen, failed)])
-        self._start(np.sort(due))
+        self._start(due)
 
     def _ended(self, chosen: NDArray[np.int64], failed: NDArray[np.int64]) -> NDArray[np.int64]:
         """Those of the lanes stepped whose episodes end in this step."""
@@ -391,6 +393,7 @@ class TaskBackend(CoreBackend):
         landed = self._landed
 
         def work() -> None:
+            self._player = threading.get_ident()
             try:
                 play(lanes)
             finally:
@@ -420,6 +423,8 @@ class TaskBackend(CoreBackend):
 
     def _wait(self) -> None:
         """Waits until all lanes in flight have landed."""
+        if threading.get_ident() == self._player:
+            raise RuntimeError("a function of the task calls the env that has called it")
         if not self._orphaned():
             self._landed.wait(self._flight.count)
 
@@ -495,7 +500,7 @@ class TaskBackend(CoreBackend):
         before = {name: column[lanes] for name, column in self.state().items()}
         super().set_state(values, lanes)
         try:
-            self._look_again(np.sort(lanes))
+            self._look_again(lanes)
         except BaseException:
             super().set_state(before, lanes)
             raise
