@@ -261,6 +261,27 @@ def test_writing_of_things_by_name():
         make(changed(update=lambda self, lanes, actions: setattr(lanes.body("trunk"), "xpos", 0)))
 
 
+def test_things_of_the_same_name():
+    """As the objects of MuJoCo's bindings have them, one and several."""
+
+    class Named(Stand):
+        def observe(self, lanes):
+            ones = [lanes.body("trunk").xpos, lanes.geom("trunk").xpos, lanes.body("fl_hip").xquat]
+            ones += [lanes.joint("fl_hip").qpos, lanes.actuator("fl_hip").length, lanes.sensor("gyro")]
+            several = [lanes.bodies("trunk").xpos, lanes.geoms("trunk").xpos, lanes.joints("fl_(hip|calf)").qvel]
+            assert [part.ndim for part in several] == [3, 3, 3]
+            return np.concatenate([*ones, *(part.reshape(len(lanes), -1) for part in several)], axis=1)
+
+    env = make(Named, 3)
+    env.reset(seed=0)
+    observations = env.step(actions_of(np.random.default_rng(0), 3))[0]
+    for row, data in zip(observations, env.get_attr("data"), strict=True):
+        ones = [data.body("trunk").xpos, data.geom("trunk").xpos, data.body("fl_hip").xquat]
+        ones += [data.joint("fl_hip").qpos, data.actuator("fl_hip").length, data.sensor("gyro").data]
+        several = [ones[0], ones[1], data.joint("fl_hip").qvel, data.joint("fl_calf").qvel]
+        assert np.array_equal(row, np.concatenate([np.ravel(part) for part in (*ones, *several)]))
+
+
 def test_actions_are_read_only():
     def control(self, lanes, actions):
         if len(lanes) == self.writes:
@@ -290,6 +311,35 @@ def test_elapsed_steps():
     observations, *_, infos = env.step(zeros)
     assert observations[:, 0].tolist() == [0, 0, 0] and infos["final_obs"][2][0] == 3
     assert env.set_state({"last_action": np.full(12, 5.0)}).tolist() == [[0, 5]] * 3
+
+
+@pytest.mark.parametrize("ranges", [[(0.5, 2)], [(-1 - k, 1) for k in range(40)]])
+def test_actuators_of_any_ranges(ranges):
+    """Also such that leave out 0, and more than a space has room for."""
+    bodies = "".join(
+        f'<body pos="{k} 0 0"><joint name="j{k}" axis="0 1 0"/><geom size=".1"/></body>' for k in range(len(ranges))
+    )
+    motors = "".join(
+        f'<motor joint="j{k}" ctrllimited="true" ctrlrange="{low} {high}"/>' for k, (low, high) in enumerate(ranges)
+    )
+    model = f"<mujoco><worldbody>{bodies}</worldbody><actuator>{motors}</actuator></mujoco>"
+
+    class Turning(batchenv.MuJoCoTask):
+        def control(self, lanes, actions):
+            return 1.5 * actions
+
+        def reward(self, lanes, actions):
+            return lanes.ctrl.sum(1)
+
+    env = batchenv.make_mujoco(model, 2, task=Turning)
+    env.reset(seed=0)
+    assert env.step(np.ones((2, len(ranges)), np.float32))[1].tolist() == [1.5 * len(ranges)] * 2
+    if len(ranges) == 1:
+        space = batchenv.make_mujoco(model, 2, task=batchenv.MuJoCoTask).single_action_space
+        assert space.low.tolist() == [0.5] and space.high.tolist() == [2]
+    else:
+        with pytest.raises(ValueError, match="action_space has 40 numbers with different bounds"):
+            batchenv.make_mujoco(model, 2, task=batchenv.MuJoCoTask)
 
 
 def test_rows_of_one_number():
@@ -492,6 +542,7 @@ def changed(**members):
         ({"params": {"seed": 1.0}}, "params names 'seed', which is a keyword of every such env"),
         ({"params": {"width": 1.0}}, "params names 'width', which is a keyword of every such env"),
         ({"params": {"elapsed_steps": 1.0}}, "'elapsed_steps', but lanes.elapsed_steps is something else"),
+        ({"update": lambda self, lanes, actions: copy.copy(lanes)}, r"update\(\) has raised AttributeError"),
         ({"params": {"a b": 1.0}}, "'a b', which is no name that an attribute"),
         ({"frame_skip": 0}, r"Changed\.frame_skip=0"),
         ({"observe": lambda self, lanes: lanes.numbers.fill(0)}, "read-only"),

@@ -135,7 +135,7 @@ def try_task(task: MuJoCoTask) -> Found:
     arrays = _Arrays(task, state, params)
     lanes = Lanes(arrays)
     for name in (*state, *params):
-        if not isinstance(name, str) or not name.isidentifier() or name.startswith("__"):
+        if not isinstance(name, str) or not name.isidentifier() or name.startswith("_"):
             raise ValueError(
                 f"{type(task).__name__} names a param or a part of its state {name!r}, which is no "
                 "name that an attribute of lanes can have"

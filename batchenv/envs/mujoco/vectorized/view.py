@@ -96,7 +96,7 @@ class Lanes:
         return self._source.dt
 
     def __getattr__(self, name: str) -> NDArray[Any]:
-        if name.startswith("__"):
+        if name.startswith("_"):
             raise AttributeError(name)
         array = self._source.array(name)
         if name in self._writable:
@@ -239,7 +239,7 @@ class SomeLanes(Lanes):
                 self._source.array(name)[self.numbers] = array
 
     def __getattr__(self, name: str) -> NDArray[Any]:
-        if name.startswith("__"):
+        if name.startswith("_"):
             raise AttributeError(name)
         array = self._taken.get(name)
         if array is None:
@@ -270,7 +270,7 @@ class _Thing:
             object.__setattr__(self, slot, value)
 
     def __getattr__(self, attribute: str) -> NDArray[Any]:
-        if attribute.startswith("__"):
+        if attribute.startswith("_"):
             raise AttributeError(attribute)
         array, index = self._place(attribute)
         rows = getattr(self._lanes, array).reshape(len(self._lanes), -1)[:, index]
