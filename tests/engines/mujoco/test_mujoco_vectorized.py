@@ -282,6 +282,36 @@ def test_things_of_the_same_name():
         assert np.array_equal(row, np.concatenate([np.ravel(part) for part in (*ones, *several)]))
 
 
+def test_tendons_cameras_and_spaces():
+    """Things whose arrays have short names; bools, and bounds for more numbers than a space has room for."""
+    model = """<mujoco><worldbody><camera name="eye" pos="1 2 3"/><body pos="0 0 1"><joint name="j" axis="0 1 0"/>
+        <geom size=".1"/></body></worldbody><tendon><fixed name="t"><joint joint="j" coef="3"/></fixed></tendon>
+        <actuator><motor joint="j"/></actuator></mujoco>"""
+
+    class Seeing(batchenv.MuJoCoTask):
+        observation_space = gymnasium.spaces.Dict(
+            wide=gymnasium.spaces.Box(-7, 7, (50,), np.float64), near=gymnasium.spaces.Box(0, 1, (1,), np.bool_)
+        )
+
+        def observe(self, lanes):
+            parts = [lanes.camera("eye").xpos, lanes.tendon("t").length, lanes.tendons("t").length[:, 0], lanes.qpos]
+            if (lanes.camera("eye").xpos[:, 2] != 3).any():
+                raise ValueError("nothing has been computed yet")
+            wide = np.concatenate([*parts, np.zeros((len(lanes), 44))], axis=1)
+            return {"wide": wide, "near": lanes.qpos < 9}
+
+    class Boundless(Seeing):
+        observation_space = None
+
+    env = batchenv.make_mujoco(model, 2, task=Seeing)
+    env.reset(seed=0)
+    angle = env.step(np.ones((2, 1), np.float32))[0]["wide"][1, 5]
+    row = env.step(np.ones((2, 1), np.float32))[0]["wide"][1]
+    assert row[:3].tolist() == [1, 2, 3] and row[3] == row[4] == 3 * angle != 0
+    assert env.single_observation_space == Seeing.observation_space
+    assert batchenv.make_mujoco(model, 2, task=Boundless).single_observation_space["near"].high.tolist() == [True]
+
+
 def test_actions_are_read_only():
     def control(self, lanes, actions):
         if len(lanes) == self.writes:
@@ -986,10 +1016,12 @@ class Varied(Stand):
     def start(self, lanes):
         super().start(lanes)
         scale = lanes.uniform(0.5, 1.5)
+        damping = np.full(self.model.nv, 0.5)
+        lanes.set_model(dof_damping=damping)
+        damping[:] = 9  # which is the task's own array again
         lanes.set_model(
             body_mass=self.model.body_mass * scale[:, None],
             body_inertia=self.model.body_inertia * scale[:, None, None],
-            dof_damping=np.full(self.model.nv, 0.5),
         )
 
 
