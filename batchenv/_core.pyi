@@ -438,6 +438,7 @@ def gather_numbers(notes: _Notes, rows: int) -> tuple[_Infos, _Notes]: ...
 # -- tasks over MuJoCo in NumPy
 
 MUJOCO_PHYSICS: str
+MUJOCO_UNSTABLE_INFO: str
 
 @final
 class TaskType(MadeType):

@@ -162,6 +162,8 @@ def make_mujoco(xml: Xml, num_envs: int = 1, *, task: MakeTask | None = None, **
         TypeError, ValueError, OSError: an argument has a wrong type or value.
         gymnasium.error.DependencyNotInstalled: mujoco is not installed: pip install "batchenv[mujoco]".
     """
+    if "xml_file" in kwargs:
+        raise TypeError("make_mujoco() takes the model as its first argument, and no xml_file")
     if task is None:
         return make("MuJoCo-v0", num_envs, xml_file=xml, **kwargs)
     making = partial(factory.make_task, task, xml, num_envs)

@@ -12,6 +12,7 @@ cdef extern from "engines/mujoco/mujoco.h" nogil:
     void be_mujoco_staged_load(be_batch *batch, int64_t lane, const void *bytes)
 
 MUJOCO_PHYSICS = "MuJoCoPhysics"  # the type that steps the lanes of all such tasks
+MUJOCO_UNSTABLE_INFO = "unstable"  # its info, which tasks hand on
 
 
 @cython.final
@@ -51,7 +52,7 @@ cdef class TaskType(MadeType):
             port += 1
         for text, dtype, shape in infos:
             self._add_port(port, BE_INFO, text, "box", np.dtype(dtype), shape, [0], [0])
-            self.ports[port].when = BE_IN_STEPS
+            self.ports[port].when = BE_WHERE_NOT_0 if text == MUJOCO_UNSTABLE_INFO else BE_IN_STEPS
             self.infos[text] = port
             port += 1
         self.fields[0] = physics.state[0]

@@ -150,13 +150,16 @@ class Task(Translator):
 
     def engine(self, num_envs: int, threads: int) -> library.Lanes:
         """The object that the C core gets for `num_envs` lanes of the model, stepped by `threads` threads."""
-        keywords = {name: self._value(name) for name, _, _ in self.own}
-        rows = type_info(self.type_name)["reads"] or []
-        found = reads.resolve(library.load()[0], self._model, rows, keywords)
-        self.lanes = library.Lanes(self._model, num_envs, threads, found, self._observed, self.unlimited)
+        self.lanes = self._make_lanes(num_envs, threads)
         if self._at_start:
             self.set_fields(np.arange(num_envs), self._at_start)
         return self.lanes
+
+    def _make_lanes(self, num_envs: int, threads: int) -> library.Lanes:
+        keywords = {name: self._value(name) for name, _, _ in self.own}
+        rows = type_info(self.type_name)["reads"] or []
+        found = reads.resolve(library.load()[0], self._model, rows, keywords)
+        return library.Lanes(self._model, num_envs, threads, found, self._observed, self.unlimited)
 
     def release(self) -> None:
         """Drops the reference to the lanes, which the batch keeps until its workers have ended."""

@@ -1,5 +1,6 @@
 """Tasks over a model in NumPy (batchenv.MuJoCoTask): examples/own_task/stand.py, against the same task in C."""
 
+import copy
 import importlib.util
 import os
 import pickle
@@ -194,6 +195,228 @@ def test_params_and_fields_of_lanes():
         make(action_repeat=3)
 
 
+def test_params_that_change_between_whole_steps():
+    """The functions see them at once, in whole steps and in others."""
+    env = make(lanes=4)
+    env.reset(seed=0)
+    zeros = np.zeros((4, 12), np.float32)
+    assert not env.step(zeros)[2].any()
+    env.set_params(least_height=1.0, lanes=[1])
+    assert env.step(zeros)[2].tolist() == [False, True, False, False]
+    env.set_params(least_height=[1, 0, 1, 0])
+    assert env.step(zeros[:2], [0, 3])[2].tolist() == [True, False]
+    env.reset(seed=0)
+    assert env.step(zeros)[2].tolist() == [True, False, True, False]
+
+
+def test_fields_of_the_model_that_make_gets():
+    env = make(lanes=2, gravity=[0, 0, -1])
+    assert env.get_attr("model")[1].opt.gravity.tolist() == [0, 0, -1]
+    with pytest.raises(TypeError, match="takes the model as its first argument, and no xml_file"):
+        make(xml_file="ant.xml")
+
+
+def test_copies_have_models_of_their_own():
+    env = make(lanes=2)
+    env.reset(seed=0)
+    other = copy.copy(env)
+    env.set_params(gravity=[0, 0, -1.0])
+    assert [one.get_attr("model")[0].opt.gravity[2] for one in (env, other)] == [-1, -9.81]
+    for one in (env, other):
+        one.step(np.zeros((2, 12), np.float32))
+    assert not np.array_equal(env.get_attr("qpos"), other.get_attr("qpos"))
+
+
+def test_writing_of_things_by_name():
+    """By one name as by several; the numbers of several things are copies, so writing into them is refused."""
+
+    class Pushed(Stand):
+        def control(self, lanes, actions):
+            lanes.body("trunk").xfrc_applied = np.arange(6.0)
+            lanes.body("fl_hip").xfrc_applied[:, 2] = 7
+            lanes.bodies(".*_calf").xfrc_applied = np.full(6, 0.5)
+            lanes.mocap_pos[:] = 3  # the model has no mocap bodies
+            assert lanes.mocap_pos.shape == (len(lanes), 0, 3)
+            if len(lanes) == self.writes:
+                lanes.bodies(".*_calf").xfrc_applied[:] = 1
+            return super().control(lanes, actions)
+
+        writes = 3
+
+    env = make(Pushed)
+    env.reset(seed=0)
+    names = [env.get_attr("model")[0].body(k).name for k in range(14)]
+    for numbers in (None, [4, 1]):
+        env.reset(seed=0)
+        actions = np.zeros((LANES if numbers is None else 2, 12), np.float32)
+        env.step(actions) if numbers is None else env.step(actions, numbers)
+        for lane in range(LANES) if numbers is None else numbers:
+            forces = env.state["xfrc_applied"][lane]
+            assert forces[names.index("trunk")].tolist() == [0, 1, 2, 3, 4, 5]
+            assert forces[names.index("fl_hip")].tolist() == [0, 0, 7, 0, 0, 0]
+            assert [(forces[k] == 0.5).all() for k in range(14)] == [name.endswith("_calf") for name in names]
+    with pytest.raises(batchenv.LaneError, match="read-only"):
+        env.step(np.zeros((3, 12), np.float32), [0, 2, 3])
+    with pytest.raises(RuntimeError, match=r"lanes\.xpos cannot be written here"):
+        make(changed(update=lambda self, lanes, actions: setattr(lanes.body("trunk"), "xpos", 0)))
+
+
+def test_things_of_the_same_name():
+    """As the objects of MuJoCo's bindings have them, one and several."""
+
+    class Named(Stand):
+        def observe(self, lanes):
+            ones = [lanes.body("trunk").xpos, lanes.geom("trunk").xpos, lanes.body("fl_hip").xquat]
+            ones += [lanes.joint("fl_hip").qpos, lanes.actuator("fl_hip").length, lanes.sensor("gyro")]
+            several = [lanes.bodies("trunk").xpos, lanes.geoms("trunk").xpos, lanes.joints("fl_(hip|calf)").qvel]
+            assert [part.ndim for part in several] == [3, 3, 3]
+            return np.concatenate([*ones, *(part.reshape(len(lanes), -1) for part in several)], axis=1)
+
+    env = make(Named, 3)
+    env.reset(seed=0)
+    observations = env.step(actions_of(np.random.default_rng(0), 3))[0]
+    for row, data in zip(observations, env.get_attr("data"), strict=True):
+        ones = [data.body("trunk").xpos, data.geom("trunk").xpos, data.body("fl_hip").xquat]
+        ones += [data.joint("fl_hip").qpos, data.actuator("fl_hip").length, data.sensor("gyro").data]
+        several = [ones[0], ones[1], data.joint("fl_hip").qvel, data.joint("fl_calf").qvel]
+        assert np.array_equal(row, np.concatenate([np.ravel(part) for part in (*ones, *several)]))
+
+
+def test_tendons_cameras_and_spaces():
+    """Things whose arrays have short names; bools, and bounds for more numbers than a space has room for."""
+    model = """<mujoco><worldbody><camera name="eye" pos="1 2 3"/><body pos="0 0 1"><joint name="j" axis="0 1 0"/>
+        <geom size=".1"/></body></worldbody><tendon><fixed name="t"><joint joint="j" coef="3"/></fixed></tendon>
+        <actuator><motor joint="j"/></actuator></mujoco>"""
+
+    class Seeing(batchenv.MuJoCoTask):
+        observation_space = gymnasium.spaces.Dict(
+            wide=gymnasium.spaces.Box(-7, 7, (50,), np.float64), near=gymnasium.spaces.Box(0, 1, (1,), np.bool_)
+        )
+
+        def observe(self, lanes):
+            parts = [lanes.camera("eye").xpos, lanes.tendon("t").length, lanes.tendons("t").length[:, 0], lanes.qpos]
+            if (lanes.camera("eye").xpos[:, 2] != 3).any():
+                raise ValueError("nothing has been computed yet")
+            wide = np.concatenate([*parts, np.zeros((len(lanes), 44))], axis=1)
+            return {"wide": wide, "near": lanes.qpos < 9}
+
+    class Boundless(Seeing):
+        observation_space = None
+
+    env = batchenv.make_mujoco(model, 2, task=Seeing)
+    env.reset(seed=0)
+    angle = env.step(np.ones((2, 1), np.float32))[0]["wide"][1, 5]
+    row = env.step(np.ones((2, 1), np.float32))[0]["wide"][1]
+    assert row[:3].tolist() == [1, 2, 3] and row[3] == row[4] == 3 * angle != 0
+    assert env.single_observation_space == Seeing.observation_space
+    assert batchenv.make_mujoco(model, 2, task=Boundless).single_observation_space["near"].high.tolist() == [True]
+
+
+def test_actions_are_read_only():
+    def control(self, lanes, actions):
+        if len(lanes) == self.writes:
+            actions *= 2
+        return Stand.control(self, lanes, actions)
+
+    with pytest.raises(RuntimeError, match="read-only"):
+        make(changed(control=control, writes=2))
+    for lanes in ([0, 1, 2], range(LANES)):
+        env = make(changed(control=control, writes=len(lanes)))
+        env.reset(seed=0)
+        with pytest.raises(batchenv.LaneError, match="read-only"):
+            env.step(np.zeros((len(lanes), 12), np.float32), list(lanes))
+
+
+def test_elapsed_steps():
+    """Those before the step; so set_state, too, shows the observation as the step has."""
+
+    def observe(self, lanes):
+        return np.stack([lanes.elapsed_steps, lanes.last_action[:, 0].astype(np.int32)], axis=1)
+
+    env = make(changed(observe=observe), 3, autoreset_mode="SameStep", max_episode_steps=4)
+    assert env.reset(seed=0)[0][:, 0].tolist() == [0, 0, 0]
+    zeros = np.zeros((3, 12), np.float32)
+    assert [env.step(zeros)[0][1, 0] for _ in range(3)] == [0, 1, 2]
+    assert env.set_state({"last_action": np.full(12, 5.0)}, lanes=[1, 2]).tolist() == [[2, 0], [2, 5], [2, 5]]
+    observations, *_, infos = env.step(zeros)
+    assert observations[:, 0].tolist() == [0, 0, 0] and infos["final_obs"][2][0] == 3
+    assert env.set_state({"last_action": np.full(12, 5.0)}).tolist() == [[0, 5]] * 3
+
+
+@pytest.mark.parametrize("ranges", [[(0.5, 2)], [(-1 - k, 1) for k in range(40)]])
+def test_actuators_of_any_ranges(ranges):
+    """Also such that leave out 0, and more than a space has room for."""
+    bodies = "".join(
+        f'<body pos="{k} 0 0"><joint name="j{k}" axis="0 1 0"/><geom size=".1"/></body>' for k in range(len(ranges))
+    )
+    motors = "".join(
+        f'<motor joint="j{k}" ctrllimited="true" ctrlrange="{low} {high}"/>' for k, (low, high) in enumerate(ranges)
+    )
+    model = f"<mujoco><worldbody>{bodies}</worldbody><actuator>{motors}</actuator></mujoco>"
+
+    class Turning(batchenv.MuJoCoTask):
+        def control(self, lanes, actions):
+            return 1.5 * actions
+
+        def reward(self, lanes, actions):
+            return lanes.ctrl.sum(1)
+
+    env = batchenv.make_mujoco(model, 2, task=Turning)
+    env.reset(seed=0)
+    assert env.step(np.ones((2, len(ranges)), np.float32))[1].tolist() == [1.5 * len(ranges)] * 2
+    if len(ranges) == 1:
+        space = batchenv.make_mujoco(model, 2, task=batchenv.MuJoCoTask).single_action_space
+        assert space.low.tolist() == [0.5] and space.high.tolist() == [2]
+    else:
+        with pytest.raises(ValueError, match="action_space has 40 numbers with different bounds"):
+            batchenv.make_mujoco(model, 2, task=batchenv.MuJoCoTask)
+
+
+def test_rows_of_one_number():
+    """They have their axis in steps, too, as in a model with one actuator."""
+
+    class Single(Stand):
+        def prepare(self):
+            super().prepare()
+            self.state |= {"row": np.zeros(1), "number": 0.0}
+
+        def reward(self, lanes, actions):
+            return {"only": lanes.row[:, 0] + lanes.number}
+
+        def update(self, lanes, actions):
+            super().update(lanes, actions)
+            lanes.row += actions[:, :1]
+            lanes.number += 1
+
+    env = make(Single, 3)
+    env.reset(seed=0)
+    ones = np.ones((3, 12), np.float32)
+    assert env.step(ones)[1].tolist() == [0, 0, 0]
+    assert env.step(ones[:2], [2, 0])[1].tolist() == [2, 2]
+    _, rewards, *_, infos = env.step(ones)
+    assert rewards.tolist() == [4, 2, 4] and infos["reward_sums"]["only"].tolist() == [6, 2, 6]
+    assert env.set_state({"row": 5.0}, lanes=[1]).shape == (3, 44)
+    assert env.step(ones)[1].tolist() == [6, 7, 6]
+
+
+def test_set_state_that_observe_refuses():
+    """The lanes stay as they were."""
+
+    def observe(self, lanes):
+        if (lanes.last_action == 9).any():
+            raise KeyError("nine")
+        return Stand.observe(self, lanes)
+
+    env, other = make(changed(observe=observe)), make()
+    for one in (env, other):
+        one.reset(seed=0)
+    with pytest.raises(RuntimeError, match=r"Changed\.observe\(\) has raised KeyError: 'nine'"):
+        env.set_state({"last_action": np.full(12, 9.0), "qfrc_applied": np.full(18, 1.0)}, lanes=[2, 0])
+    assert (env.state["last_action"] == 0).all() and (env.state["qfrc_applied"] == 0).all()
+    actions = actions_of(np.random.default_rng(0))
+    same(env.step(actions), other.step(actions))
+
+
 def test_set_state_shows_at_once_and_draws_nothing():
     class Noisy(Everything):
         def observe(self, lanes):
@@ -249,6 +472,33 @@ def test_two_threads_that_call():
     assert (env.state["elapsed_steps"] == 1).all()
 
 
+@pytest.mark.parametrize("sent", [False, True])
+def test_functions_that_call_their_env(sent):
+    """They are told so, and nobody waits for himself."""
+
+    class Calling(Stand):
+        def update(self, lanes, actions):
+            if self.env is not None:
+                self.env.get_attr("qpos")
+
+        env = None
+
+    env = make(Calling, batch_size=LANES)
+    env.async_reset(seed=0)
+    env.recv()
+    Calling.env = env
+    zeros = np.zeros((LANES, 12), np.float32)
+    with pytest.raises(batchenv.LaneError, match=r"update\(\) has raised RuntimeError: (a function|this BatchEnv)"):
+        if sent:
+            env.send(zeros, np.arange(LANES))
+            env.recv()
+        else:
+            env.step(zeros)
+    Calling.env = None
+    env.reset(seed=0)
+    env.step(zeros)
+
+
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
 def test_a_forked_child_goes_on():
     env = make()
@@ -300,6 +550,18 @@ def changed(**members):
         ({"observe": lambda self, lanes: lanes.qpo}, "lanes have no array 'qpo'.*qpos"),
         ({"observe": lambda self, lanes: lanes.qpos[0]}, r"observe\(\) is of shape \(19,\), but must be of shape \(2,"),
         ({"observe": lambda self, lanes: np.array([["a"]] * 2)}, "is of dtype <U1"),
+        ({"start": lambda self, lanes: lanes.integers(3, 3)}, r"integers\(3, 3\): the second must be larger"),
+        ({"observe": lambda self, lanes: {}}, r"observe\(\) returns a dict without observations"),
+        ({"info": lambda self, lanes: lanes.qpos}, r"info\(\) returns .* but must return a dict"),
+        ({"info": lambda self, lanes: {"env_id": np.zeros(2)}}, "'env_id', which is the name of something else"),
+        ({"info": lambda self, lanes: {"unstable": np.zeros(2)}}, "'unstable', which is the name of something else"),
+        ({"reward": lambda self, lanes, actions: {}}, r"reward\(\) returns a dict without terms"),
+        (
+            {"reward": lambda self, lanes, actions: {"a": {"b": np.zeros(2)}}},
+            r"the term 'a' of reward\(\) is of dtype object",
+        ),
+        ({"reward": lambda self, lanes, actions: np.zeros(2, complex)}, r"reward\(\) returns is of dtype complex128"),
+        ({"terminated": lambda self, lanes: ["no", "no"]}, r"terminated\(\) returns is of dtype <U2"),
         ({"reward": lambda self, lanes, actions: np.zeros((2, 1))}, r"reward\(\) returns is of shape \(2, 1\)"),
         ({"terminated": lambda self, lanes: True}, r"terminated\(\) returns is of shape \(\)"),
         ({"control": lambda self, lanes, actions: actions[:, :3]}, r"control\(\) returns is of shape \(2, 3\)"),
@@ -309,12 +571,35 @@ def changed(**members):
         ({"params": {"qpos": 1.0}}, "'qpos', but lanes.qpos is something else"),
         ({"params": {"seed": 1.0}}, "params names 'seed', which is a keyword of every such env"),
         ({"params": {"width": 1.0}}, "params names 'width', which is a keyword of every such env"),
+        ({"params": {"elapsed_steps": 1.0}}, "'elapsed_steps', but lanes.elapsed_steps is something else"),
+        ({"update": lambda self, lanes, actions: copy.copy(lanes)}, r"update\(\) has raised AttributeError"),
+        ({"params": {"a b": 1.0}}, "'a b', which is no name that an attribute"),
         ({"frame_skip": 0}, r"Changed\.frame_skip=0"),
         ({"observe": lambda self, lanes: lanes.numbers.fill(0)}, "read-only"),
         ({"params": {"speed": "fast"}}, r"params\['speed'\]='fast' must be a finite number"),
         ({"prepare": lambda self: setattr(self, "state", {"a": np.zeros((2, 2))})}, r"state\['a'\] is of .*\(2, 2\)"),
         ({"action_space": gymnasium.spaces.Discrete(3)}, "must be a Box"),
         ({"observation_space": gymnasium.spaces.Box(-1, 1, (3,))}, "but its space is Box"),
+        (
+            {
+                "observation_space": gymnasium.spaces.Dict(
+                    {name: gymnasium.spaces.Box(-9, 9, (19,), np.float64) for name in "ab"}
+                ),
+                "observe": lambda self, lanes: {"a": lanes.qpos},
+            },
+            r"observe\(\) returns no 'b', which is in observation_space",
+        ),
+        (
+            {"observation_space": gymnasium.spaces.Dict({"a": gymnasium.spaces.Box(-9, 9, (19,), np.float64)})},
+            r"observe\(\) returns no 'a'",
+        ),
+        (
+            {
+                "observation_space": gymnasium.spaces.Dict({"a": gymnasium.spaces.Box(-9, 9, (19,), np.float64)}),
+                "observe": lambda self, lanes: {"a": lanes.qpos, "b": lanes.qvel},
+            },
+            r"observe\(\)\['b'\] has no part in observation_space, which has \['a'\]",
+        ),
         (
             {"info": lambda self, lanes: {"least_height": np.zeros(2)}},
             "'least_height', which is the name of something else",
@@ -397,6 +682,52 @@ def test_rewards_that_are_no_numbers():
     assert caught.value.result[3].tolist() == [True, True, False, False, True, False]
 
 
+def test_lanes_without_a_reward_start_in_the_same_step():
+    def reward(self, lanes, actions):
+        return np.where(lanes.numbers == 2, np.nan if self.armed else 0, 0)
+
+    task = changed(reward=reward, armed=False)
+    env = make(task, autoreset_mode="SameStep")
+    env.reset(seed=0)
+    actions = actions_of(np.random.default_rng(0))
+    env.step(actions)
+    task.armed = True
+    with pytest.raises(batchenv.LaneError) as caught:
+        env.step(actions)
+    assert caught.value.env_id.tolist() == [2]
+    assert [time > 0 for time in env.get_attr("time")] == [True, True, False, True, True, True]
+    assert (env.state["last_action"][2] == 0).all() and (env.state["last_action"][3] == actions[3]).all()
+    height = env.get_attr("data")[2].xpos[1, 2]
+    assert height == caught.value.result[0][2, 2]
+
+
+def test_causes_of_failures_that_nobody_received():
+    """They are not those of later failures."""
+
+    class Failing(Stand):
+        def update(self, lanes, actions):
+            if self.how == "raise":
+                raise KeyError("mine")
+
+        def reward(self, lanes, actions):
+            return np.full(len(lanes), np.nan if self.how == "nan" else 0)
+
+        how = ""
+
+    env = make(Failing, batch_size=LANES)
+    env.async_reset(seed=0)
+    env.recv()
+    zeros = np.zeros((LANES, 12), np.float32)
+    Failing.how = "raise"
+    env.send(zeros, np.arange(LANES))
+    env.async_reset(seed=0)  # drops what was sent
+    Failing.how = "nan"
+    env.recv()
+    with pytest.raises(batchenv.LaneError, match=r"reward\(\) gave nan") as caught:
+        env.step(zeros)
+    assert caught.value.__cause__ is None and not caught.value.causes
+
+
 def test_starts_that_fail():
     """The lanes that start fail; the next step tries again."""
 
@@ -439,6 +770,38 @@ def test_simulations_that_become_unstable():
         assert ended[[3, 5]].all()
 
 
+@pytest.mark.parametrize("mode", ["NextStep", "SameStep"])
+@pytest.mark.parametrize("how", ["ignore", "reset", "raise"])
+def test_unstable_lanes_are_told_as_those_in_c(how, mode, in_c, tmp_path):
+    weak = tmp_path / "weak.xml"
+    weak.write_text(ROBOT.read_text().replace("<worldbody", '<option timestep="0.05"/>\n<worldbody', 1))
+    settings = {"on_unstable": how, "action_scale": [0, 0.2, 1e5, 1e9, 0, 1e9], "autoreset_mode": mode}
+    settings |= {"max_episode_steps": 9, "least_height": -1e9}
+    ours = batchenv.make_mujoco(weak, LANES, task=Stand, **settings)
+    theirs = batchenv.make(in_c, LANES, xml_file=str(weak), **settings)
+    for env in (ours, theirs):
+        env.reset(seed=0)
+    rng, told, failed = np.random.default_rng(0), 0, 0
+    for time in range(60):
+        some = (rng.permutation(LANES)[:4],) if time % 3 == 2 else ()
+        actions, results, lanes = actions_of(rng, 4 if some else LANES), [], []
+        for env in (ours, theirs):
+            try:
+                results.append(env.step(actions, *some))
+                lanes.append([])
+            except batchenv.LaneError as error:
+                results.append(error.result)
+                lanes.append(error.env_id.tolist())
+        same(*results)
+        assert lanes[0] == lanes[1]
+        if "final_info" in results[0][4]:
+            finals = [result[4]["final_info"].get("unstable", np.zeros(0)) for result in results]
+            assert np.array_equal(*finals)
+            told += finals[0].sum()
+        told, failed = told + results[0][4].get("unstable", np.zeros(0)).sum(), failed + len(lanes[0])
+    assert (failed > 10) if how == "raise" else (told > 10)
+
+
 def test_functions_see_only_lanes_that_are_stepped():
     """The others keep their state, and draw nothing."""
 
@@ -459,6 +822,32 @@ def test_functions_see_only_lanes_that_are_stepped():
     after = [rng.bit_generator.state["state"]["state"] for rng in env.np_random]
     assert env.state["steps"].tolist() == [0, 1, 0, 1, 0, 0]
     assert [one == other for one, other in zip(before, after, strict=True)] == [True, False, True, False, True, True]
+
+
+def test_lanes_that_wait_draw_nothing():
+    """Whole steps do to each lane what steps of that lane alone do, also where other lanes start."""
+
+    class Drawing(Stand):
+        def control(self, lanes, actions):
+            lanes.xfrc_applied[:, 1] = lanes.uniform(-5, 5, 6)
+            return super().control(lanes, actions)
+
+        def reward(self, lanes, actions):
+            return lanes.normal()
+
+    settings = {"least_height": [0, 1, 0, 0.27, 1, 0], "max_episode_steps": 5}
+    env, other = make(Drawing, **settings), make(Drawing, **settings)
+    for one in (env, other):
+        one.reset(seed=4)
+    zeros, ended = np.zeros((LANES, 12), np.float32), 0
+    for _ in range(20):
+        whole = env.step(zeros)
+        for lane in (3, 0, 5, 1, 2, 4):
+            single = other.step(zeros[:1], [lane])
+            for ours, theirs in zip(whole[:4], single[:4], strict=True):
+                assert ours[lane].tobytes() == theirs[0].tobytes()
+        ended += whole[2].sum()
+    assert ended > 20
 
 
 def test_an_array_that_was_not_tried():
@@ -584,16 +973,55 @@ def test_controls_between_the_steps_of_mujoco():
         assert np.array_equal(row[: model.nq], data.qpos)
 
 
+@pytest.mark.parametrize("how", ["ignore", "reset", "raise"])
+def test_simulations_that_are_unstable_between_controls(how):
+    """What happens in any of MuJoCo's steps counts, not only what does in the last."""
+
+    class Bad(Late):
+        def recontrol(self, lanes, actions, step):
+            controls = super().recontrol(lanes, actions, step)
+            if self.armed and step == 1:
+                controls[lanes.numbers == 2] = np.nan
+            return controls
+
+        armed = False
+
+    env = make(Bad, on_unstable=how)
+    env.reset(seed=0)
+    zeros = np.zeros((LANES, 12), np.float32)
+    env.step(zeros)
+    snapshot = env.snapshot()
+    expected = env.step(zeros)[0]
+    for numbers in ((), ([5, 2],)):
+        env.restore(snapshot)
+        Bad.armed = True
+        try:
+            result, failed = env.step(zeros[: 2 if numbers else LANES], *numbers), []
+        except batchenv.LaneError as error:
+            result, failed = error.result, error.env_id.tolist()
+        Bad.armed = False
+        where = 1 if numbers else 2
+        assert failed == ([2] if how == "raise" else [])
+        assert np.flatnonzero(result[3]).tolist() == ([] if how == "ignore" else [where])
+        if how != "raise":
+            assert np.flatnonzero(result[4]["unstable"]).tolist() == [where]
+    env.restore(snapshot)  # into a lane that had ended
+    result = env.step(zeros)
+    assert result[0].tobytes() == expected.tobytes() and "unstable" not in result[4]
+
+
 class Varied(Stand):
     """Each episode has a model of its own."""
 
     def start(self, lanes):
         super().start(lanes)
         scale = lanes.uniform(0.5, 1.5)
+        damping = np.full(self.model.nv, 0.5)
+        lanes.set_model(dof_damping=damping)
+        damping[:] = 9  # which is the task's own array again
         lanes.set_model(
             body_mass=self.model.body_mass * scale[:, None],
             body_inertia=self.model.body_inertia * scale[:, None, None],
-            dof_damping=np.full(self.model.nv, 0.5),
         )
 
 

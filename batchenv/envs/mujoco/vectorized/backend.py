@@ -4,6 +4,7 @@ they have computed."""
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -21,7 +22,7 @@ from batchenv.backend.stepwise import stepwise
 from batchenv.envs.mujoco.inputs import NAMES as INPUTS
 from batchenv.envs.mujoco.library import Lanes as Engine
 from batchenv.envs.mujoco.vectorized.translator import TaskTranslator
-from batchenv.envs.mujoco.vectorized.trial import REWARDS, SUMS, check_rows, leaves, recontrols
+from batchenv.envs.mujoco.vectorized.trial import REWARDS, SUMS, TaskFailed, call, check_rows, leaves, recontrols
 from batchenv.envs.mujoco.vectorized.view import CONTROLLING, STARTING, Lanes, SomeLanes
 
 _SHARED = ("frame_skip", "on_unstable")  # params of the physics
@@ -35,20 +36,28 @@ class _Arrays:
         self.places: dict[Any, Any] = {}
         self._core = core
         self._known = {name: engine.view(name) for name in engine.fields}
-        self._known |= {name: engine.inputs[name] for name in INPUTS if name in engine.inputs}
-        self._known |= _core.views_of(core)
+        for name in INPUTS:  # a model without mocap bodies has arrays without numbers
+            shape = (self.count, *getattr(engine.slots[0], name).shape)
+            self._known[name] = engine.inputs[name] if name in engine.inputs else np.zeros(shape)
+        views = _core.views_of(core)  # in which a row of one number has no axis
+        self._known |= views | {
+            name: views[name].reshape(self.count, *np.shape(value)) for name, value in state.items()
+        }
+        own = {name: value for name, value in core.get_params().items() if name not in _SHARED}
+        self._params = {name: np.array(np.broadcast_to(value, self.count)) for name, value in own.items()}
         self.read_params()
 
     def read_params(self) -> None:
-        """Takes over the params as they are now."""
+        """Takes over the params as they are now, into the same arrays, of which `Lanes` has views."""
         params = self._core.get_params()
         self.dt = self.model.opt.timestep * params["frame_skip"]
-        self.params = {name: np.array(np.broadcast_to(value, self.count)) for name, value in params.items()}
+        for name, array in self._params.items():
+            array[:] = params[name]
 
     def array(self, name: str) -> NDArray[Any]:
         found = self._known.get(name)
         if found is None:
-            found = self.params.get(name)
+            found = self._params.get(name)
         if found is None:
             raise AttributeError(
                 f"lanes have no array {name!r}; one of mjData's that was not read when the task was tried at first "
@@ -60,15 +69,17 @@ class _Arrays:
         _core.draw(self._core, numbers, out, last)
 
 
+def read_only(array: NDArray[Any]) -> NDArray[Any]:
+    """`array`, which nobody may write any more."""
+    array.flags.writeable = False
+    return array
+
+
 def spread_rows(rows: NDArray[Any], numbers: NDArray[np.int64], count: int) -> NDArray[Any]:
     """An array with a row for each of `count` lanes, of which these have `rows`, and the others have zeros."""
     spread = np.zeros((count, *rows.shape[1:]))
     spread[numbers] = rows
     return spread
-
-
-class _Failed(Exception):
-    """A function of the task has raised an exception, or has returned what is wrong for all lanes."""
 
 
 class TaskBackend(CoreBackend):
@@ -100,10 +111,12 @@ class TaskBackend(CoreBackend):
         self._resetting = np.zeros(num_envs, np.uint8)  # of lanes in flight: those that were sent to be reset
         self._worker: ThreadPoolExecutor | None = None  # plays lanes that were sent
         self._process = 0  # whose thread that is
+        self._player = 0  # its number
         self._make_stage()
         model = engine.model
         self._idle = np.zeros((num_envs, model.nu), np.float32)  # actions of the physics, which takes no notice of them
         self._actions = np.zeros((num_envs, *self._found.action.shape), self._found.action.dtype)
+        self._shown_actions = read_only(self._actions.view())
 
     def _shared(self) -> dict[str, Any]:
         """The params of the physics, which takes MuJoCo's steps one by one if the task controls each."""
@@ -123,6 +136,8 @@ class TaskBackend(CoreBackend):
         ports = {made.observations[name]: array for name, array in self._observations.items()}
         ports |= {made.infos[name]: array for name, array in self._infos.items()}
         starts = {made.observations[name]: array for name, array in self._starts.items()}
+        self._unstable = self._infos.pop(_core.MUJOCO_UNSTABLE_INFO)
+        self._terms, self._sums = (self._infos.pop(name, self._reward) for name in (REWARDS, SUMS))
         self._stage = _core.MujocoStage(self._source, ports, starts, self._reward, self._terminated, self._truncated)
 
     @property
@@ -141,11 +156,7 @@ class TaskBackend(CoreBackend):
             del self._source.raised[lane]
 
     def _call(self, name: str, *arguments: Any) -> Any:
-        try:
-            return getattr(self._task, name)(*arguments)
-        except BaseException as problem:
-            told = f"{type(self._task).__name__}.{name}() has raised {type(problem).__name__}: {problem}"
-            raise _Failed(told) from problem
+        return call(self._task, name, *arguments)
 
     def _put(self, what: str, value: Any, target: dict[str, NDArray[Any]], where: Any, count: int) -> None:
         """Copies arrays of a function into rows of all lanes."""
@@ -161,7 +172,7 @@ class TaskBackend(CoreBackend):
 
     def _fail(self, numbers: NDArray[np.int64], problem: BaseException, starting: bool) -> None:
         """Lets lanes fail because of an exception in the task."""
-        cause = problem.__cause__ if isinstance(problem, _Failed) and problem.__cause__ is not None else problem
+        cause = problem.__cause__ or problem if isinstance(problem, TaskFailed) else problem
         self._stage.fail(numbers, str(problem), starting)
         self._source.raised.update(dict.fromkeys(numbers.tolist(), cause))
 
@@ -176,7 +187,7 @@ class TaskBackend(CoreBackend):
         """Starts episodes in these lanes, and puts their observations onto the stage."""
         if not len(numbers):
             return
-        lanes = SomeLanes(self._arrays, numbers, fresh=True)
+        lanes = SomeLanes(self._arrays, numbers, elapsed=np.zeros(len(numbers), np.int32))
         for name, value in self._found.state.items():
             self._arrays.array(name)[numbers] = value
         engine = self.translator.lanes
@@ -214,7 +225,9 @@ class TaskBackend(CoreBackend):
             result = error.result
         else:
             failed = np.zeros(0, np.int64)
-        self._truncated[... if numbers is None else numbers] |= result[3]
+        where: Any = ... if numbers is None else numbers
+        self._truncated[where] |= result[3]
+        self._unstable[where] |= result[4].get(_core.MUJOCO_UNSTABLE_INFO, False)
         return failed
 
     def _simulate(
@@ -222,7 +235,7 @@ class TaskBackend(CoreBackend):
     ) -> NDArray[np.int64]:
         """Steps lanes with the task's controls; returns those that have failed."""
         where: Any = ... if lanes is self._all else lanes.numbers
-        self._truncated[where] = False
+        self._truncated[where] = self._unstable[where] = False
         failed = np.zeros(0, np.int64)
         for step in range(self.core.get_params()["frame_skip"] if self._recontrols else 1):
             name, more = ("recontrol", (step,)) if step else ("control", ())
@@ -251,7 +264,7 @@ class TaskBackend(CoreBackend):
             failed = self._play_lanes(lanes, stepped, chosen)
             if self._same_step:
                 due = np.concatenate([due, self._ended(chosen, failed)])
-        self._start(np.sort(due))
+        self._start(due)
 
     def _ended(self, chosen: NDArray[np.int64], failed: NDArray[np.int64]) -> NDArray[np.int64]:
         """Those of the lanes stepped whose episodes end in this step."""
@@ -268,17 +281,17 @@ class TaskBackend(CoreBackend):
         whole = lanes is self._all
         where: Any = ... if whole else chosen
         active = stepped if whole else None  # lanes that wait draw no random numbers
-        actions = self._actions if whole else self._actions[chosen]
+        actions = self._shown_actions if whole else read_only(self._actions[chosen])
         count = len(lanes)
         try:
             failed = self._simulate(lanes, stepped, active, actions)
             lanes._begin((), active)
-            terms = self._take_reward(self._call("reward", lanes, actions), where, lanes)
+            self._take_reward(self._call("reward", lanes, actions), where, lanes)
             ended = check_rows("what terminated() returned", np.asarray(self._call("terminated", lanes)), (count,))
             self._terminated[where] = ended
             self._call("update", lanes, actions)
             self._put("observe()", self._call("observe", lanes), self._observations, where, count)
-            self._put("info()", {**terms, **self._call("info", lanes)}, self._infos, where, count)
+            self._put("info()", self._call("info", lanes), self._infos, where, count)
             lanes._end()
         except BaseException as problem:
             self._fail(chosen, problem, starting=False)
@@ -288,9 +301,9 @@ class TaskBackend(CoreBackend):
             self._stage.fail(wrong, f"{type(self._task).__name__}.reward() gave nan", False)
         return np.concatenate([failed, wrong])
 
-    def _take_reward(self, reward: Any, where: Any, lanes: Lanes) -> dict[str, NDArray[Any]]:
-        """Takes rewards; returns infos of their terms, if there are any."""
-        count, infos = len(lanes), {}
+    def _take_reward(self, reward: Any, where: Any, lanes: Lanes) -> None:
+        """Takes rewards, and infos of their terms, if there are any."""
+        count = len(lanes)
         if self._found.terms:
             if not isinstance(reward, Mapping) or list(reward) != self._found.terms:
                 raise ValueError(f"reward() must return a dict of {self._found.terms}, as it did at first")
@@ -302,9 +315,8 @@ class TaskBackend(CoreBackend):
             reward = total
             sums = getattr(lanes, SUMS)
             sums += terms
-            infos = {REWARDS: terms, SUMS: sums}
+            self._terms[where], self._sums[where] = terms, sums
         self._reward[where] = check_rows("what reward() returned", np.asarray(reward), (count,))
-        return infos
 
     # ---- terms of the reward, by name -------------------------------------------------------------------------------
 
@@ -382,6 +394,7 @@ class TaskBackend(CoreBackend):
         landed = self._landed
 
         def work() -> None:
+            self._player = threading.get_ident()
             try:
                 play(lanes)
             finally:
@@ -411,6 +424,8 @@ class TaskBackend(CoreBackend):
 
     def _wait(self) -> None:
         """Waits until all lanes in flight have landed."""
+        if threading.get_ident() == self._player:
+            raise RuntimeError("a function of the task calls the env that has called it")
         if not self._orphaned():
             self._landed.wait(self._flight.count)
 
@@ -483,15 +498,20 @@ class TaskBackend(CoreBackend):
 
     def set_state(self, values: dict[str, Any], lanes: NDArray[np.int64]) -> Any:
         self._flight.refuse("set_state()", lanes)
+        before = {name: column[lanes] for name, column in self.state().items()}
         super().set_state(values, lanes)
-        self._look_again(np.sort(lanes))
+        try:
+            self._look_again(lanes)
+        except BaseException:
+            super().set_state(before, lanes)
+            raise
         return self.core.observe()
 
     def _look_again(self, numbers: NDArray[np.int64]) -> None:
         """Computes the observations of these lanes anew, without drawing from their random streams."""
         streams = _core.streams_of(self.core)
         before = streams[numbers].copy()
-        lanes = SomeLanes(self._arrays, numbers)
+        lanes = SomeLanes(self._arrays, numbers, elapsed=np.maximum(self._elapsed[numbers] - 1, 0))  # as in their step
         lanes._begin()
         try:
             observed = self._call("observe", lanes)

@@ -24,6 +24,7 @@ class TaskOrigin(Origin):
         self._made_of = (task, xml)
         self.again = self
         self._translator = TaskTranslator(task, xml)
+        self._unused: TaskTranslator | None = self._translator  # every backend has its own
         self.name, self.max_episode_steps = self._translator.name, self._translator.task.max_episode_steps
 
     def __reduce__(self) -> Any:
@@ -35,7 +36,8 @@ class TaskOrigin(Origin):
             self._translator.check_drawing(render_mode)
 
     def backend(self, num_envs: int, params: dict[str, Any], **options: Any) -> TaskBackend:
-        return TaskBackend(self.name, self._translator, num_envs, params=params, **options)
+        translator, self._unused = self._unused or TaskTranslator(*self._made_of), None
+        return TaskBackend(self.name, translator, num_envs, params=params, **options)
 
     def metadata(self, backend: Any = None) -> dict[str, Any]:
         return {"render_modes": self._translator.render_modes(self.name), "render_fps": 50}

@@ -76,7 +76,7 @@ class TaskTranslator(Task):
                 "of MuJoCo's steps an action lasts"
             )
 
-    def engine(self, num_envs: int, threads: int) -> library.Lanes:
-        self.lanes = library.Lanes(self._model, num_envs, self.threads + 1, (), self.found.reads, self.unlimited)
-        self.lanes.source.task = self.made
-        return self.lanes
+    def _make_lanes(self, num_envs: int, threads: int) -> library.Lanes:
+        lanes = library.Lanes(self._model, num_envs, self.threads + 1, (), self.found.reads, self.unlimited)
+        lanes.source.task = self.made
+        return lanes

@@ -19,6 +19,7 @@ from batchenv.envs.mujoco.vectorized.view import CONTROLLING, STARTING, Lanes
 _LANES = 2
 DTYPES = tuple(np.dtype(kind) for kind in ("f8", "f4", "i8", "i4", "u1", "i1", "?"))  # of ports and fields
 REWARDS, SUMS = "reward", "reward_sums"  # infos: the terms of the reward, and their sums in the episode so far
+_OTHER_INFOS = (REWARDS, SUMS, _core.MUJOCO_UNSTABLE_INFO, "env_id", "episode", "final_obs", "final_info")
 
 
 class Part(NamedTuple):
@@ -53,7 +54,9 @@ def leaves(value: Any, name: str = "") -> Iterator[tuple[str, NDArray[Any]]]:
 
 
 def check_rows(what: str, array: NDArray[Any], shape: tuple[int, ...]) -> NDArray[Any]:
-    """`array`, if it has this shape. Raises ValueError if not."""
+    """`array`, if it has numbers and this shape. Raises TypeError or ValueError if not."""
+    if array.dtype.kind not in "fiub":
+        raise TypeError(f"{what} is of dtype {array.dtype}, but must be numbers or bools")
     if array.shape != shape:
         raise ValueError(f"{what} is of shape {array.shape}, but must be of shape {shape}: the first axis is the lanes")
     return array
@@ -132,8 +135,13 @@ def try_task(task: MuJoCoTask) -> Found:
     arrays = _Arrays(task, state, params)
     lanes = Lanes(arrays)
     for name in (*state, *params):
+        if not isinstance(name, str) or not name.isidentifier() or name.startswith("_"):
+            raise ValueError(
+                f"{type(task).__name__} names a param or a part of its state {name!r}, which is no "
+                "name that an attribute of lanes can have"
+            )
         taken = hasattr(Lanes, name) or reads.is_array(arrays.data[0], name) or name in state.keys() & params
-        if taken or name == SUMS:
+        if taken or name in (SUMS, "elapsed_steps", "model_fingerprint"):
             raise ValueError(
                 f"{type(task).__name__} names a param or a part of its state {name!r}, but lanes.{name} is something "
                 "else: take another name"
@@ -148,6 +156,7 @@ def try_task(task: MuJoCoTask) -> Found:
     first = dict(leaves(call(task, "observe", lanes)))
     action = action_part(task)
     actions = np.zeros((_LANES, *action.shape), action.dtype)
+    actions.flags.writeable = False
     _step(task, arrays, lanes, actions)
     lanes._begin()
     reward = call(task, "reward", lanes, actions)
@@ -155,16 +164,22 @@ def try_task(task: MuJoCoTask) -> Found:
     check_rows("what terminated() returns", np.asarray(call(task, "terminated", lanes)), (_LANES,))
     call(task, "update", lanes, actions)
     observed = dict(leaves(call(task, "observe", lanes)))
-    infos = dict(leaves(call(task, "info", lanes)))
-    for name, array in leaves(reward):
-        check_rows(f"the term {name!r} of reward()" if terms else "what reward() returns", array, (_LANES,))
-    observations = [_observed(task, name, array, first) for name, array in observed.items()]
-    for name in {*arrays.params, *state, REWARDS, SUMS} & infos.keys():
-        raise ValueError(f"info() gives {name!r}, which is the name of something else: take another one")
+    infos = _infos_of(call(task, "info", lanes), {*params, *state})
+    if isinstance(reward, Mapping) and not reward:
+        raise ValueError("reward() returns a dict without terms")
+    for name, term in reward.items() if terms else [("", reward)]:
+        check_rows(f"the term {name!r} of reward()" if terms else "what reward() returns", np.asarray(term), (_LANES,))
+    if not observed:
+        raise ValueError("observe() returns a dict without observations")
+    parts = dict(_parts_of(task.observation_space))
+    for name in parts.keys() - observed.keys():
+        raise ValueError(f"observe() returns no {name!r}, which is in observation_space={task.observation_space}")
+    observations = [_observed(parts, name, array, first) for name, array in observed.items()]
     if terms:
         zeros = np.zeros((_LANES, len(terms)))
         infos = {REWARDS: zeros, SUMS: zeros, **infos}
         state = {**state, SUMS: zeros[0]}
+    infos = {_core.MUJOCO_UNSTABLE_INFO: np.zeros(_LANES, np.bool_), **infos}
     return Found(
         reads=_reads_of(task, arrays),
         state=state,
@@ -174,6 +189,16 @@ def try_task(task: MuJoCoTask) -> Found:
         infos=[_part("info()", name, array, [0.0], [0.0]) for name, array in infos.items()],
         terms=terms,
     )
+
+
+def _infos_of(given: Any, known: set[str]) -> dict[str, NDArray[Any]]:
+    """Infos by the names of their ports. known: names of the task's params and state."""
+    if not isinstance(given, Mapping):
+        raise TypeError(f"info() returns a {type(given).__name__}, but must return a dict: {{name: numbers (n, ...)}}")
+    for name in (*known, *_OTHER_INFOS):
+        if name in given:
+            raise ValueError(f"info() gives {name!r}, which is the name of something else: take another one")
+    return dict(leaves(given))
 
 
 def _step(task: MuJoCoTask, arrays: _Arrays, lanes: Lanes, actions: NDArray[Any]) -> None:
@@ -264,17 +289,24 @@ def _part(what: str, name: str, array: NDArray[Any], low: list[float], high: lis
     return Part(name, array.dtype, array.shape[1:], low, high)
 
 
-def _observed(task: MuJoCoTask, name: str, array: NDArray[Any], first: dict[str, NDArray[Any]]) -> Part:
-    """A part of the observation."""
+def _parts_of(space: Any, name: str = "") -> Iterator[tuple[str, Any]]:
+    """(name of a port, space) of a space, as `leaves`."""
+    if isinstance(space, spaces.Dict):
+        for key, part in space.spaces.items():
+            yield from _parts_of(part, f"{name}/{key}" if name else str(key))
+    elif space is not None:
+        yield name, space
+
+
+def _observed(parts: dict[str, Any], name: str, array: NDArray[Any], first: dict[str, NDArray[Any]]) -> Part:
+    """A part of the observation. parts: {name: its space}; {}: all are without bounds."""
     what = f"observe(){f'[{name!r}]' if name else ''}"
     check_rows(what, array, (_LANES, *array.shape[1:]))
     if name not in first or first[name].shape != array.shape or first[name].dtype != array.dtype:
         raise ValueError(f"{what} has another form after a step than at an episode's start: let it return the same")
-    space: Any = task.observation_space
-    for key in name.split("/") if name else ():
-        space = space[key] if isinstance(space, spaces.Dict) and key in space.spaces else None
-    if space is None and task.observation_space is not None:
-        raise ValueError(f"{what} has no part in observation_space={task.observation_space}")
+    space = parts.get(name)
+    if space is None and parts:
+        raise ValueError(f"{what} has no part in observation_space, which has {sorted(parts)}")
     part = _part(what, name, array, [0.0], [0.0])
     if space is None:
         low, high = _bounds(array.dtype)

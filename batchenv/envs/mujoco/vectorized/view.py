@@ -59,8 +59,8 @@ class Lanes:
     mjData's objects of these names. With a regular expression, `lanes.geoms(".*_foot").xpos` are those of several:
     (n, things, size).
 
-    What belongs to the function may be written, by `lanes.NAME[...] = ...` or `lanes.NAME = ...`; all else is
-    read-only.
+    What belongs to the function may be written, by `lanes.NAME[...] = ...` or `lanes.NAME = ...`, and so may that of
+    one thing; that of several things by `lanes.bodies(...).NAME = ...` alone. All else is read-only.
 
     Attributes:
         numbers: the numbers of these lanes: int64 (n,).
@@ -96,7 +96,7 @@ class Lanes:
         return self._source.dt
 
     def __getattr__(self, name: str) -> NDArray[Any]:
-        if name.startswith("__"):
+        if name.startswith("_"):
             raise AttributeError(name)
         array = self._source.array(name)
         if name in self._writable:
@@ -108,11 +108,15 @@ class Lanes:
         return known
 
     def __setattr__(self, name: str, value: Any) -> None:
+        self._to_write(name)[...] = value
+
+    def _to_write(self, name: str) -> NDArray[Any]:
+        """The array of this name. Raises AttributeError if it is not to be written."""
         array = getattr(self, name)
         if not isinstance(array, np.ndarray) or not array.flags.writeable:
             owned = ", ".join(sorted(self._writable)) or "nothing"
             raise AttributeError(f"lanes.{name} cannot be written here; what can is: {owned}")
-        array[...] = value
+        return array
 
     # ---- things of the model, by name --------------------------------------------------------------------------------
 
@@ -177,7 +181,7 @@ class Lanes:
             shape = (len(self), *model_fields.read(self._source.model, name).shape)
             if np.shape(value) not in (shape, shape[1:]):
                 raise ValueError(f"{name} is of shape {np.shape(value)}, but must be of shape {shape[1:]} or {shape}")
-            self._fields[name] = np.broadcast_to(value, shape)
+            self._fields[name] = np.array(np.broadcast_to(value, shape))  # the task may write its array again
 
     # ---- random numbers ----------------------------------------------------------------------------------------------
 
@@ -216,14 +220,14 @@ class SomeLanes(Lanes):
     """Lanes that are only some of all: their arrays are copies, which are put back when the function has ended.
 
     Args:
-        fresh: their episodes start, so they have taken no steps.
+        elapsed: int32 (n,): their elapsed_steps; None: as the source says.
     """
 
-    __slots__ = ("_fresh",)
+    __slots__ = ("_elapsed",)
 
-    def __init__(self, source: Source, numbers: NDArray[np.int64], fresh: bool = False):
+    def __init__(self, source: Source, numbers: NDArray[np.int64], elapsed: NDArray[np.int32] | None = None):
         super().__init__(source, numbers)
-        object.__setattr__(self, "_fresh", fresh)
+        object.__setattr__(self, "_elapsed", elapsed)
 
     def _begin(self, writable: tuple[str, ...] = (), active: NDArray[np.int64] | None = None) -> None:
         super()._begin(writable, active)
@@ -235,13 +239,12 @@ class SomeLanes(Lanes):
                 self._source.array(name)[self.numbers] = array
 
     def __getattr__(self, name: str) -> NDArray[Any]:
-        if name.startswith("__"):
+        if name.startswith("_"):
             raise AttributeError(name)
         array = self._taken.get(name)
         if array is None:
-            array = self._taken[name] = self._source.array(name)[self.numbers]
-            if name == "elapsed_steps" and self._fresh:
-                array[:] = 0
+            given = self._elapsed if name == "elapsed_steps" else None
+            array = self._taken[name] = self._source.array(name)[self.numbers] if given is None else given.copy()
             array.flags.writeable = name in self._writable
         return array
 
@@ -257,18 +260,27 @@ class _Place(NamedTuple):
 
 
 class _Thing:
-    """One thing of the model, or several whose names match."""
+    """One thing of the model, or several whose names match. What belongs to several are copies, so that these are
+    written by `things.NAME = ...` alone."""
 
     __slots__ = ("_kind", "_lanes", "_name", "_single")
 
     def __init__(self, lanes: Lanes, kind: str, name: str, *, single: bool):
-        self._lanes, self._kind, self._name, self._single = lanes, kind, name, single
+        for slot, value in zip(_Thing.__slots__, (kind, lanes, name, single), strict=True):
+            object.__setattr__(self, slot, value)
 
     def __getattr__(self, attribute: str) -> NDArray[Any]:
-        if attribute.startswith("__"):
+        if attribute.startswith("_"):
             raise AttributeError(attribute)
         array, index = self._place(attribute)
-        return getattr(self._lanes, array).reshape(len(self._lanes), -1)[:, index]
+        rows = getattr(self._lanes, array).reshape(len(self._lanes), -1)[:, index]
+        if not self._single and array in self._lanes._writable:
+            rows.flags.writeable = False
+        return rows
+
+    def __setattr__(self, attribute: str, value: Any) -> None:
+        array, index = self._place(attribute)
+        self._lanes._to_write(array).reshape(len(self._lanes), -1)[:, index] = value
 
     def _place(self, attribute: str) -> _Place:
         places, key = self._lanes._source.places, (self._kind, self._name, attribute, self._single)

@@ -15,7 +15,15 @@ enum { UNSTABLE = MJ_PORTS };
 static const be_param params[] = {MJ_SHARED_PARAMS(1), {0}};
 static const be_port ports[] = {MJ_SHARED_PORTS, [UNSTABLE] = MJ_UNSTABLE_INFO, {0}};
 
-static int prepare(be_setup *setup, be_error *error) { return be_mujoco_spaces(setup, 1, 0, 0, error); }
+/* Actions and observations mean nothing, so actuators may have any ranges. */
+static int prepare(be_setup *setup, be_error *error) {
+    (void)error;
+    const be_mujoco_view *model = setup->engine;
+    const int64_t size = 1;
+    be_space_box(&setup->space[MJ_OBSERVATION_PORT], BE_F64, 1, &size, 0, 0);
+    be_space_box(&setup->space[MJ_ACTION_PORT], BE_F32, 1, &model->num_ctrl, 0, 0);
+    return BE_OK;
+}
 
 /* The controls are where the task has written them, whatever the action is. */
 static void control(const be_batch *b, int64_t lane, const float *action, double *controls) {
