@@ -131,7 +131,7 @@ def set_fields(lanes: library.Lanes, chosen: NDArray[np.int64], values: dict[str
         before = lanes.source.model(lane)
         key = (id(before), *(array[lane].tobytes() for array in arrays.values()))
         if key not in made:
-            made[key] = copy.copy(before)
+            made[key] = _copied(before)
             for name, array in arrays.items():
                 _write(made[key], name, array[lane])
             why = _set_constants(mujoco, made[key], scratch) if constants else ""
@@ -140,6 +140,14 @@ def set_fields(lanes: library.Lanes, chosen: NDArray[np.int64], values: dict[str
                 raise ValueError(f"{refused}; no lane has changed")
         models[lane] = made[key]
     lanes.put_models(models)
+
+
+def _copied(model: Any) -> Any:
+    """A copy of a model. Without memory for it, MuJoCo's bindings raise RuntimeErrors that do not say so."""
+    try:
+        return copy.copy(model)
+    except RuntimeError as error:
+        raise MemoryError(f"there is no memory for a copy of the model: {error}") from error
 
 
 def _set_constants(mujoco: Any, model: Any, scratch: Any) -> str:
