@@ -162,12 +162,12 @@ def test_numbers_need_no_python_code_in_the_parent(batch_size, monkeypatch):
     reports = type(env._backend._reports)
     note = reports.note
     monkeypatch.setattr(reports, "note", lambda self, report: (heard.append(report), note(self, report)))
+    start = time.monotonic()
     if batch_size is None:
         env.reset(seed=1)
     else:
         env.async_reset(seed=1)
         env.send(np.zeros(2, int), env.recv()[4]["env_id"])
-    start = time.monotonic()
     for _ in range(40):
         if batch_size is None:
             *_, infos = env.step(np.zeros(4, int))

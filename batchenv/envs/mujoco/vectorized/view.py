@@ -14,7 +14,6 @@ from batchenv.envs.mujoco import inputs, library, reads
 
 STARTING = ("qpos", "qvel", "ctrl")  # what `start` may write
 CONTROLLING = inputs.NAMES  # what `control` may write
-_KINDS = ("body", "joint", "geom", "site", "tendon", "actuator", "camera")
 _PREFIXES = {"tendon": "ten", "camera": "cam"}  # of names of mjData's arrays, where they are not the kind's name
 
 
