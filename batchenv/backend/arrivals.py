@@ -9,6 +9,11 @@ import time
 from collections.abc import Iterable
 from typing import Any, Protocol
 
+import numpy as np
+from numpy.typing import NDArray
+
+from batchenv import _core
+
 _SLICE = 0.05  # seconds between checks for signals, which may have come to another thread
 
 
@@ -73,6 +78,15 @@ class Arrivals:
         with self._lock:
             del self.lanes[:count]
             self._show()
+
+    def receive(self, flight: _core.Flight) -> NDArray[np.int64]:
+        """Takes the lanes of a batch, for which `wait` has waited, and notes in `flight` that they are received."""
+        for lane in self.lanes[: flight.rows]:
+            flight.land(lane)
+        lanes = flight.upcoming()
+        self.take(flight.rows)
+        flight.receive(lanes)
+        return lanes
 
     def replaced(self) -> Arrivals:
         """New arrivals with the descriptor of these. What is added here from now on is not seen there."""

@@ -228,14 +228,10 @@ class WaitingBackend(PythonBackend):
         if not self._landed.wait(rows, timeout):
             raise _core.batch_late(rows, timeout)
         with _core.Whole(self.core):
-            for lane in self._landed.lanes[:rows]:
-                self._flight.land(lane)
-            lanes = self._flight.upcoming()
+            lanes = self._landed.receive(self._flight)
             self._answer(lanes.tolist())
             resets = self._resetting[lanes]
-            self._landed.take(rows)
             self._resetting[lanes] = 0
-            self._flight.receive(lanes)
             actions = self._rows(lanes)
             return self.complete(lambda: self.core.deliver(self.core.step_some(actions, lanes, None, resets)))
 

@@ -453,13 +453,9 @@ class TaskBackend(CoreBackend):
         if not self._landed.wait(rows, timeout):
             raise _core.batch_late(rows, timeout)
         with _core.Whole(self.core):
-            for lane in self._landed.lanes[:rows]:
-                self._flight.land(lane)
-            lanes = self._flight.upcoming()
+            lanes = self._landed.receive(self._flight)
             resets = self._resetting[lanes]
-            self._landed.take(rows)
             self._resetting[lanes] = 0
-            self._flight.receive(lanes)
             return self._deliver(self.core.step_some(self._actions[lanes], lanes, None, resets))
 
     def in_flight(self) -> int:
