@@ -14,7 +14,7 @@ import batchenv
 from batchenv.__main__ import main
 from batchenv.compiler import CompileError, template
 from batchenv.envs.mujoco.tasks import assets
-from helpers.mujoco import mujoco
+from helpers.mujoco import mujoco, same_as_single_lanes
 from helpers.own_env import edit
 from helpers.processes import command_line, hide
 
@@ -125,19 +125,7 @@ class Reference:
 def test_the_quadruped_is_as_mujoco_itself(new):
     env = batchenv.make(compiled(new(ROBOT)), 6, autoreset_mode=AutoresetMode.DISABLED)
     lanes = [Reference(3 + lane) for lane in range(6)]
-    observations, _ = env.reset(seed=3)
-    assert observations.tobytes() == np.stack([lane.observe() for lane in lanes]).tobytes()
-    rng = np.random.default_rng(0)
-    for _ in range(60):
-        actions = rng.uniform(-1, 1, (6, 12)).astype(np.float32)
-        observations, rewards, terminations, _, infos = env.step(actions)
-        expected = [lane.step(action) for lane, action in zip(lanes, actions, strict=True)]
-        assert observations.tobytes() == np.stack([row[0] for row in expected]).tobytes()
-        assert rewards.tolist() == [row[1] for row in expected]
-        assert terminations.tolist() == [row[2] for row in expected]
-        assert infos["speed"].tolist() == [lane.data.qvel[0] for lane in lanes]
-        if terminations.any():
-            break
+    same_as_single_lanes(env, lanes, "speed", lambda data: data.qvel[0])
 
 
 def controls(path, action):

@@ -9,7 +9,7 @@ import pytest
 from gymnasium.vector import AutoresetMode
 
 import batchenv
-from helpers.mujoco import mujoco
+from helpers.mujoco import mujoco, same_as_single_lanes
 
 EXAMPLES = Path(__file__).resolve().parents[3] / "examples/own_task"
 ROBOT = EXAMPLES / "quadruped.xml"
@@ -59,20 +59,8 @@ class Reference:
 def test_like_mujoco_itself(threads, stand):
     env = make(stand, num_threads=threads)
     lanes = [Reference(3 + lane) for lane in range(6)]
-    observations, _ = env.reset(seed=3)
     assert env.single_action_space == gymnasium.spaces.Box(-1, 1, (12,), np.float32)
-    assert observations.tobytes() == np.stack([lane.observe() for lane in lanes]).tobytes()
-    rng = np.random.default_rng(0)
-    for _ in range(60):
-        actions = rng.uniform(-1, 1, (6, 12)).astype(np.float32)
-        observations, rewards, terminations, _, infos = env.step(actions)
-        expected = [lane.step(action) for lane, action in zip(lanes, actions, strict=True)]
-        assert observations.tobytes() == np.stack([row[0] for row in expected]).tobytes()
-        assert rewards.tolist() == [row[1] for row in expected]
-        assert terminations.tolist() == [row[2] for row in expected]
-        assert infos["upright"].tolist() == [lane.data.body("trunk").xpos[2] for lane in lanes]
-        if terminations.any():
-            break
+    same_as_single_lanes(env, lanes, "upright", lambda data: data.body("trunk").xpos[2])
     assert env.get_attr("physics")[0].startswith(("together", "alone"))
 
 
