@@ -19,15 +19,12 @@ def numbers(mujoco: Any, model: Any) -> dict[str, Any]:
     nothing = no_springs and no_dampers  # neither fluids nor gravity compensation
     linear = {name: getattr(model, name) * (not no_springs) for name in ("jnt_stiffness", "tendon_stiffness")}
     polys = {f"{name}poly": _poly(model, name) * (not no_springs) for name in linear}
-    for place, name in enumerate(("dof_damping", "tendon_damping")):
-        ids, add = _of_actuators(mujoco, model, "actuator_damping", place)
-        linear[name] = (getattr(model, name) + add[ids]) * (not no_dampers)
-        more = np.column_stack(
-            [_of_actuators(mujoco, model, "actuator_dampingpoly", place, k)[1] for k in range(_POLY)]
-        )
-        polys[f"{name}poly"] = (_poly(model, name) + more[ids]) * (not no_dampers)
-    ids, armature = _of_actuators(mujoco, model, "actuator_armature", 0)
-    arms = model.tendon_armature + _of_actuators(mujoco, model, "actuator_armature", 1)[1]
+    joints, tendons = _contributors(mujoco, model)
+    for name, owners in (("dof_damping", joints), ("tendon_damping", tendons)):
+        linear[name] = (getattr(model, name) + _sums(model, "actuator_damping", owners)) * (not no_dampers)
+        poly = _sums(model, "actuator_dampingpoly", owners, _poly(model, name))
+        polys[f"{name}poly"] = poly * (not no_dampers)
+    arms = model.tendon_armature + _sums(model, "actuator_armature", tendons)
     order = ("jnt_stiffnesspoly", "dof_dampingpoly", "tendon_stiffnesspoly", "tendon_dampingpoly")
     has = [bool((polys[name] != 0).any()) for name in order]
     active = getattr(model, "jnt_actuatorid", np.full(model.njnt, -1))[model.dof_jntid] != -1
@@ -36,7 +33,7 @@ def numbers(mujoco: Any, model: Any) -> dict[str, Any]:
         **linear,
         **{name: polys[name] if there else _NONE for name, there in zip(order, has, strict=True)},
         "polynomials": sum(there << k for k, there in enumerate(has)),
-        "dof_armature": model.dof_armature + armature[ids],
+        "dof_armature": model.dof_armature + _sums(model, "actuator_armature", joints),
         "tendon_armature": arms,
         "arms_tendons": bool((arms != 0).any()),
         "damps": bool(damped.any()) and not no_dampers and not disabled(mujoco, model, "EULERDAMP"),
@@ -51,16 +48,33 @@ def _poly(model: Any, name: str) -> NDArray[np.float64]:
     return getattr(model, f"{name}poly", np.zeros((len(getattr(model, name)), _POLY)))
 
 
-def _of_actuators(mujoco: Any, model: Any, name: str, place: int, column: int | None = None) -> tuple[Any, Any]:
-    """The joint of each degree of freedom, or (`place` 1) each tendon; and what actuators add to each of these."""
+def _contributors(mujoco: Any, model: Any) -> tuple[list[list[int]], list[list[int]]]:
+    """The actuators that add damping and armature to each degree of freedom, and to each tendon, in order.
+
+    MuJoCo notes for a joint or a tendon that there is none (-1), which one, or that all that move it count (-2).
+    """
     tendons = model.actuator_trntype == int(mujoco.mjtTrn.mjTRN_TENDON)
-    chosen = tendons if place else at_joints(mujoco, model)
-    sums = np.zeros(model.ntendon if place else model.njnt)
-    values = getattr(model, name, np.zeros((model.nu, _POLY)[: 1 if column is None else 2]))
-    for i in np.flatnonzero(chosen):
-        gear = model.actuator_gear[i, 0]
-        sums[model.actuator_trnid[i, 0]] += (values[i] if column is None else values[i, column]) * (gear * gear)
-    return np.arange(model.ntendon) if place else model.dof_jntid, sums
+
+    def of(name: str, chosen: NDArray[np.bool_], owner: int) -> list[int]:
+        noted = int(getattr(model, name)[owner]) if hasattr(model, name) else -1
+        if noted >= -1:
+            return [] if noted == -1 else [noted]
+        return np.flatnonzero(chosen & (model.actuator_trnid[:, 0] == owner)).tolist()
+
+    at = at_joints(mujoco, model)
+    joints = [of("jnt_actuatorid", at, joint) for joint in model.dof_jntid]
+    return joints, [of("tendon_actuatorid", tendons, tendon) for tendon in range(model.ntendon)]
+
+
+def _sums(model: Any, name: str, owners: list[list[int]], first: Any = 0.0) -> NDArray[np.float64]:
+    """`first` and what actuators add to it, added up from left to right as MuJoCo does."""
+    values = getattr(model, name, None)
+    sums = np.zeros((len(owners), *np.shape(first)[1:])) + first
+    for row, actuators in enumerate(owners):
+        for i in actuators:
+            gear = model.actuator_gear[i, 0]
+            sums[row] += values[i] * (gear * gear)
+    return sums
 
 
 def _compensates(mujoco: Any, model: Any) -> bool:

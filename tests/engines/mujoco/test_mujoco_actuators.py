@@ -2,12 +2,14 @@
 
 import pickle
 
+import numpy as np
 import pytest
 
 import batchenv
 from helpers.arm import INTEGRATORS, arm, assert_exact, assert_exact_with_models_of_their_own
 from helpers.begun import begun
-from helpers.together import always_alone, how, xml
+from helpers.mujoco import mujoco
+from helpers.together import always_alone, compare, how, xml
 
 pytestmark = pytest.mark.skipif(always_alone(), reason="this MuJoCo or CPU always takes mj_step")
 
@@ -66,6 +68,13 @@ MODELS = {
         '<motor tendon="t" damping=".3 0 .2" gear="3" armature=".1"/>'
         '<motor joint="free" armature=".05" gear="1 0 0 0 1 0"/>'
     ),
+    "dampers of actuators and of what they move": arm(
+        '<motor joint="a" damping=".01 .023 .031" gear="1.3"/><motor joint="a" damping="0 .017 .09"/>'
+        '<motor joint="a" damping=".007 .031 .11" gear=".7"/><motor joint="b"/><motor joint="b" damping="0 .04 .07"/>'
+        '<motor tendon="t" damping=".03 .013 .023" gear="1.7"/><motor tendon="t" damping=".011 .03 .07"/>',
+        joint='damping=".013 .037 .073"',
+        tendon='damping=".03 .07 .11"',
+    ),
     "actuators' armature alone": arm('<motor joint="a" armature=".1" gear="2"/>').replace('damping=".1"', ""),
 }
 
@@ -108,6 +117,17 @@ def test_lanes_with_models_of_their_own(name, fields, integrator, monkeypatch):
         pytest.skip("left to mj_step")
     text = under(name, integrator)
     assert_exact_with_models_of_their_own(monkeypatch, text, **fields)
+
+
+@pytest.mark.parametrize("before", ["", 'damping=".1 .2 .3"'])
+def test_damping_that_mujoco_does_not_know_of(before):
+    """It notes at compile time, and in mj_setConst, whose damping counts: that of no, one or all actuators."""
+    model = mujoco.MjModel.from_xml_string(arm(f'<motor joint="a" {before}/><motor joint="a"/><motor tendon="t"/>'))
+    model.actuator_damping[:] = [0.4, 0.5, 0.6]
+    model.actuator_dampingpoly[:] = 0.7
+    model.actuator_armature[:] = 0.1
+    differs, compared, _ = compare(model, np.random.default_rng(0), (1, 2, 40))
+    assert not differs and compared > 0
 
 
 def test_snapshots_and_pickles_of_states():
