@@ -10,7 +10,6 @@ import sys
 
 import ppo
 import torch
-from gymnasium.spaces import Dict
 from torch import nn
 
 
@@ -78,7 +77,7 @@ def main() -> int:
     watch = ppo.Stopwatch()
     task = ppo.Task(args.id, clip_actions=True)
     env, saved = ppo.prepare(args, task)
-    if not isinstance(env.single_observation_space, Dict) or "privileged_state" not in env.single_observation_space:
+    if "privileged_state" not in getattr(env.single_observation_space, "spaces", ()):
         parser.error(f"--id {args.id}: observations must have the parts state and privileged_state")
     sizes = {key: space.shape[0] for key, space in env.single_observation_space.items()}
     agent = Walker(sizes, env.single_action_space.shape[0])

@@ -81,7 +81,8 @@ def test_mujoco():
 
 @needs_torch
 def test_go1():
-    pytest.importorskip("mujoco_playground")
+    if importlib.util.find_spec("mujoco_playground") is None:  # to import it would take JAX
+        pytest.skip("the package playground is missing")
     result = run(EXAMPLES / "ppo_go1.py", "--quick", "--steps", 40_000)
     assert result.returncode == 0, result.stderr
     first, last = means(result.stdout)
