@@ -37,7 +37,8 @@ if TYPE_CHECKING:
 
 # What makes an environment written in Python: an id, a spec of Gymnasium's, a function, or a list of these, per lane.
 MakeEnv: TypeAlias = str | EnvSpec | Callable[..., Any] | Sequence[str | Callable[..., Any]]
-Xml: TypeAlias = str | os.PathLike[str]  # of a MuJoCo model: its text, or the path of its file
+# A MuJoCo model: XML text, the path of an XML file, a mujoco.MjModel or a mujoco.MjSpec, which have no types.
+Xml: TypeAlias = str | os.PathLike[str] | Any
 MakeTask: TypeAlias = Callable[[], "MuJoCoTask"]  # a class, usually
 _OF_ONE_PLAYER = DEFAULTS.keys() - {"record_episode_statistics"}
 
@@ -146,7 +147,8 @@ def make_mujoco(xml: Xml, num_envs: int = 1, *, task: MakeTask | None = None, **
     `env.reset(options={"reset_mask": done})`.
 
     Args:
-        xml: path of an XML file, or XML text.
+        xml: path of an XML file, XML text, or a `mujoco.MjModel` or `mujoco.MjSpec`, of which the env takes a copy as
+            it is now.
         num_envs: number of lanes.
         task: a class derived from `batchenv.MuJoCoTask`, whose functions say in NumPy what actions do, and what
             rewards, ends and observations are. Its params are keywords, too. docs/envs/mujoco.md shows one.
@@ -164,6 +166,9 @@ def make_mujoco(xml: Xml, num_envs: int = 1, *, task: MakeTask | None = None, **
     """
     if "xml_file" in kwargs:
         raise TypeError("make_mujoco() takes the model as its first argument, and no xml_file")
+    from batchenv.envs.mujoco.library import frozen  # here, so that `import batchenv` stays light
+
+    xml = frozen(xml)
     if task is None:
         return make("MuJoCo-v0", num_envs, xml_file=xml, **kwargs)
     making = partial(factory.make_task, task, xml, num_envs)

@@ -23,7 +23,7 @@
 
 /* The version of this contract. A library records the version that it was compiled with; libraries of any other version
  * are refused. */
-#define BE_ABI 4u
+#define BE_ABI 5u
 
 /* Functions that an env may call are visible to libraries that are loaded later; everything else in batchenv is
  * compiled with -fvisibility=hidden. */
@@ -142,7 +142,7 @@ typedef struct be_read {
     const char *name;
 } be_read;
 
-#define BE_MAX_FIELDS 16
+#define BE_MAX_FIELDS 64
 #define BE_MAX_FIELD_SIZE (1 << 24) /* values per lane */
 #define BE_MAX_PORTS 32
 #define BE_MAX_PARAMS 64

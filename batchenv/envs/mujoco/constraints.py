@@ -21,7 +21,7 @@ from batchenv._core import (
     PhysicsSolver,
 )
 from batchenv.envs.mujoco import pruning, sparse, tendons
-from batchenv.envs.mujoco.features import disabled, since
+from batchenv.envs.mujoco.features import disabled, one_of, since
 
 MINVAL = 1e-15  # mjMINVAL
 _MINIMP, _MAXIMP = 0.0001, 0.9999  # of impedances
@@ -90,12 +90,12 @@ class Equalities:
         curve, shape = curves(model, model.eq_solref, model.eq_solimp)
         known = [int(getattr(kinds, f"mjEQ_{name}")) for name in ("CONNECT", "WELD", "JOINT", "TENDON")]
         active = np.flatnonzero(model.eq_active0) if _equal(mujoco, model) else np.zeros(0, np.intp)
-        self.own = bool((np.isin(model.eq_type[active], known) & (shape[active] >= 0)).all())
+        self.own = bool((one_of(model.eq_type[active], known) & (shape[active] >= 0)).all())
         if not self.own:
             active = active[:0]
         kind, sites = model.eq_type[active], model.eq_objtype[active] == int(objects.mjOBJ_SITE)
         pairs = np.column_stack([model.eq_obj1id, model.eq_obj2id])[active]
-        holds = np.isin(kind, known[:2])[:, None]
+        holds = one_of(kind, known[:2])[:, None]
         bodies = np.where(holds, pairs, 0)
         bodies[sites] = model.site_bodyid[pairs[sites]]
         joint, tendon = (kind == known[2])[:, None], (kind == known[3])[:, None]
@@ -239,7 +239,7 @@ class Contacts:
         sphere = model.geom_type[second] == int(mujoco.mjtGeom.mjGEOM_SPHERE)
         kind = PhysicsPair
         with_plane = [kind.PLANE_CAPSULE, kind.PLANE_CYLINDER, kind.PLANE_BOX, kind.PLANE_ELLIPSOID]
-        on_plane = np.isin(kinds, with_plane) | (sphere & (kinds == kind.PLANE_BALL))
+        on_plane = one_of(kinds, with_plane) | (sphere & (kinds == kind.PLANE_BALL))
         priority = model.geom_priority[first] - model.geom_priority[second]
         self.dim = np.where(
             priority == 0,
@@ -263,7 +263,7 @@ class Contacts:
         self.friction = np.maximum(_MINMU, friction)
         self.curve, self.shape = curves(model, solref, solimp)
         capsules = kinds == kind.CAPSULES
-        free = np.isin(kinds, [kind.CAPSULES, kind.SPHERE_BOX, kind.CAPSULE_BOX])
+        free = one_of(kinds, [kind.CAPSULES, kind.SPHERE_BOX, kind.CAPSULE_BOX])
         signed = (model.geom_type[found] == int(mujoco.mjtGeom.mjGEOM_SDF)).any(1)
         known = moves & (weld[first] != weld[second]) & ~signed
         if elliptic:  # friction that is damped in its own way

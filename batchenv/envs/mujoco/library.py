@@ -154,13 +154,33 @@ def parse_model(text: str) -> Any:
         raise _compiler_error("xml", error) from error
 
 
+def frozen(xml: Any) -> Any:
+    """A mjModel as it is now, if `xml` is a mjModel or a MjSpec; `xml` itself if not.
+
+    Raises:
+        ValueError: the MjSpec is not a model.
+    """
+    if type(xml).__module__.partition(".")[0] != "mujoco":  # so that mujoco need not be there for the message
+        return xml
+    mujoco, _ = load()
+    if isinstance(xml, getattr(mujoco, "MjSpec", ())):
+        try:
+            return xml.compile()
+        except ValueError as error:
+            raise _xml_error("xml", error) from None
+        except RuntimeError as error:
+            raise _compiler_error("xml", error) from error
+    return copy.copy(xml) if isinstance(xml, mujoco.MjModel) else xml
+
+
 def fingerprint(model: Any) -> int:
     """A number that differs between models and between versions of MuJoCo."""
     mujoco, _ = load()
     digest = hashlib.blake2b(mujoco.__version__.encode(), digest_size=8)
     for part in (model, model.opt):
         for name in sorted(dir(part)):
-            value = None if name.startswith("_") else getattr(part, name, None)
+            # A copy that was pickled has no `signature`, which says what it was compiled from.
+            value = None if name.startswith("_") or name == "signature" else getattr(part, name, None)
             if isinstance(value, (int, float, np.ndarray)):
                 digest.update(name.encode())
                 digest.update(np.ascontiguousarray(value).tobytes())

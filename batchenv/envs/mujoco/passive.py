@@ -68,7 +68,7 @@ def _contributors(mujoco: Any, model: Any) -> tuple[list[list[int]], list[list[i
 
 def _sums(model: Any, name: str, owners: list[list[int]], first: Any = 0.0) -> NDArray[np.float64]:
     """`first` and what actuators add to it, added up from left to right as MuJoCo does."""
-    values = getattr(model, name, None)
+    values: Any = getattr(model, name, None)  # of old versions, whose actuators have none and add nothing
     sums = np.zeros((len(owners), *np.shape(first)[1:])) + first
     for row, actuators in enumerate(owners):
         for i in actuators:

@@ -30,7 +30,7 @@ from batchenv.envs.mujoco import (
     sparse,
     tendons,
 )
-from batchenv.envs.mujoco.features import disabled, pairs, reasons, version_of
+from batchenv.envs.mujoco.features import disabled, one_of, pairs, reasons, version_of
 
 Lanes = Any  # library.Lanes; that module imports this one
 
@@ -51,7 +51,7 @@ def _pair_kinds(mujoco: Any, model: Any, found: NDArray[np.int32]) -> NDArray[np
     round_ones = [int(geom.mjGEOM_SPHERE), int(geom.mjGEOM_CAPSULE)]
     first, second = model.geom_type[found].T
     plane, capsule = first == int(geom.mjGEOM_PLANE), second == int(geom.mjGEOM_CAPSULE)
-    both = np.isin(first, round_ones) & np.isin(second, round_ones)
+    both = one_of(first, round_ones) & one_of(second, round_ones)
     cylinder, box = second == int(geom.mjGEOM_CYLINDER), second == int(geom.mjGEOM_BOX)
     ellipsoid = second == int(geom.mjGEOM_ELLIPSOID)
     kind = PhysicsPair
@@ -72,7 +72,7 @@ def _called_contacts(mujoco: Any, model: Any, found: NDArray[np.int32]) -> NDArr
 def _pair_reach(model: Any, found: NDArray[np.int32], begin: NDArray[np.float64]) -> NDArray[np.float64]:
     """For each pair: how far apart the geoms' middles, axes and surfaces may be when a contact begins."""
     begin = np.maximum(begin, 0)
-    sizes = np.where(np.isin(model.geom_type, (2, 3)), model.geom_size[:, 0], model.geom_rbound)
+    sizes = np.where(one_of(model.geom_type, (2, 3)), model.geom_size[:, 0], model.geom_rbound)
     return np.column_stack([begin + model.geom_rbound[found].sum(1), begin + sizes[found].sum(1), begin])
 
 

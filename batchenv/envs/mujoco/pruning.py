@@ -14,6 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from batchenv.envs.mujoco.features import one_of
+
 _ROUNDED = 1e-6
 _CLOSE = 1e-9  # by so much a tree's boxes may be too small: they are rounded
 
@@ -51,7 +53,7 @@ def _bounded(mujoco: Any, model: Any) -> NDArray[np.bool_]:
 
 
 def _of_type(mujoco: Any, model: Any, *names: str) -> NDArray[np.bool_]:
-    return np.isin(model.geom_type, [int(getattr(mujoco.mjtGeom, f"mjGEOM_{name}")) for name in names])
+    return one_of(model.geom_type, [int(getattr(mujoco.mjtGeom, f"mjGEOM_{name}")) for name in names])
 
 
 def _reaches(mujoco: Any, model: Any) -> NDArray[np.float64]:

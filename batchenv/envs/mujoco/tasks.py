@@ -373,9 +373,14 @@ class OwnTask(Task):
 
 
 def read_own(xml: Any, keyword: str) -> Any:
-    """The model of a file, or of XML text."""
+    """The model of a file, of XML text, or a copy of a mjModel."""
+    if isinstance(xml, library.load()[0].MjModel):
+        return copy.copy(xml)
     if not isinstance(xml, (str, os.PathLike)):
-        raise TypeError(f"{keyword}={xml!r} must be the path of an XML file, or XML text, not {type(xml).__name__}")
+        raise TypeError(
+            f"{keyword}={xml!r} must be the path of an XML file, XML text, or a mujoco.MjModel, not "
+            f"{type(xml).__name__}"
+        )
     if isinstance(xml, str) and xml.lstrip().startswith("<"):
         return library.parse_model(xml)
     return library.read_model(Path(xml).expanduser())

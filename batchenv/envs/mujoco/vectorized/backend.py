@@ -183,13 +183,27 @@ class TaskBackend(CoreBackend):
         self._source.raised.update(error.causes)
         return error.env_id
 
+    def _put_state(self, numbers: NDArray[np.int64], names: Sequence[str]) -> None:
+        """Gives these lanes the state that the task had at first."""
+        for name in names:
+            self._arrays.array(name)[numbers] = self._found.state[name]
+
+    def _seed(self, seeds: Any, mask: Flags | None) -> None:
+        """Seeds lanes. What they get from now on depends on the seed alone, so they lose what the task keeps."""
+        self.core.seed(seeds, mask)
+        if seeds is None:
+            return
+        seeded = np.ones(self.num_envs, np.bool_) if mask is None else mask.copy()
+        if isinstance(seeds, list):
+            seeded &= np.array([seed is not None for seed in seeds])
+        self._put_state(np.flatnonzero(seeded), self._found.keeps)
+
     def _start(self, numbers: NDArray[np.int64]) -> None:
         """Starts episodes in these lanes, and puts their observations onto the stage."""
         if not len(numbers):
             return
         lanes = SomeLanes(self._arrays, numbers, elapsed=np.zeros(len(numbers), np.int32))
-        for name, value in self._found.state.items():
-            self._arrays.array(name)[numbers] = value
+        self._put_state(numbers, [name for name in self._found.state if name not in self._found.keeps])
         engine = self.translator.lanes
         for name, value in zip(STARTING, (engine.init_qpos, engine.init_qvel, 0.0), strict=True):
             self._arrays.array(name)[numbers] = value
@@ -356,7 +370,7 @@ class TaskBackend(CoreBackend):
             self.core.require_reset("env.reset(options={'reset_mask': ...})")
             self._flight.refuse("reset() of some lanes", lanes)
         self._forget(lanes)
-        self.core.seed(seeds, mask)
+        self._seed(seeds, mask)
         with _core.Whole(self.core):
             self._start(lanes)
             return self._deliver(self.core.reset(None, mask, options))
@@ -439,7 +453,7 @@ class TaskBackend(CoreBackend):
         self._settle()
         self._forget(self._every)
         self.core.expect_resets()
-        self.core.seed(seeds, None)
+        self._seed(seeds, None)
         self._resetting[:] = 1
         self._send_off(self._every.copy(), self._start)
 

@@ -36,6 +36,8 @@ class MuJoCoTask:
             no `control`, the range of the controls.
         observation_space: of one lane: a `Box`, or a `Dict` of them. None: no bounds.
         model: the mjModel, from `prepare` on. Lanes whose model `env.set_params` has changed have others.
+        keeps: names of state that stays when a lane's episode ends, such as its level in a curriculum. A reset with a
+            seed puts it back.
         state: {name: what a lane has when its episode starts}, numbers or arrays of float64, float32, int64, int32,
             uint8 or bool, which `prepare` sets. In functions, `lanes.NAME` has these of all lanes; they may be
             written. Snapshots and `env.state` hold them.
@@ -45,6 +47,7 @@ class MuJoCoTask:
     max_episode_steps: int | None = None
     params: Mapping[str, float] = {}
     reads: Sequence[str] = ()
+    keeps: Sequence[str] = ()
     action_space: spaces.Box | None = None
     observation_space: spaces.Space[Any] | None = None
     model: Any

@@ -37,6 +37,7 @@ class Found(NamedTuple):
 
     reads: list[str]  # arrays of mjData besides qpos, qvel and ctrl
     state: dict[str, NDArray[Any]]  # {name: what a lane starts with}
+    keeps: list[str]  # names of state that outlasts episodes
     params: dict[str, float]
     action: Part
     observations: list[Part]
@@ -132,6 +133,7 @@ def try_task(task: MuJoCoTask) -> Found:
     """
     call(task, "prepare")
     state, params = _checked_state(task), _checked_params(task)
+    keeps = _checked_keeps(task, state)
     arrays = _Arrays(task, state, params)
     lanes = Lanes(arrays)
     for name in (*state, *params):
@@ -183,6 +185,7 @@ def try_task(task: MuJoCoTask) -> Found:
     return Found(
         reads=_reads_of(task, arrays),
         state=state,
+        keeps=keeps,
         params=params,
         action=action,
         observations=observations,
@@ -245,6 +248,14 @@ def _checked_state(task: MuJoCoTask) -> dict[str, NDArray[Any]]:
             )
         state[name] = array
     return state
+
+
+def _checked_keeps(task: MuJoCoTask, state: Mapping[str, Any]) -> list[str]:
+    keeps = [task.keeps] if isinstance(task.keeps, str) else list(task.keeps)
+    for name in keeps:
+        if name not in state:
+            raise ValueError(unknown_key(f"keeps: {name!r} is no part of the task's state", str(name), list(state)))
+    return keeps
 
 
 def _checked_params(task: MuJoCoTask) -> dict[str, float]:

@@ -1,0 +1,61 @@
+"""What the parts of a task have in common."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from batchenv.arguments.numbers import brief, number
+
+Range = tuple[float, float]  # the least and the largest number
+
+
+class Part(Protocol):
+    """A part of a task.
+
+    Attributes:
+        state: {name: what a lane's episode starts with}, for the task's state.
+    """
+
+    state: dict[str, ArrayLike]
+
+
+def states(*parts: Part, **own: ArrayLike) -> dict[str, ArrayLike]:
+    """The states of these parts and of the task itself in one dict: `self.state = robots.states(self.commands,
+    self.feet, last_action=np.zeros(12))`.
+
+    Raises:
+        ValueError: two parts have states of the same name; parts take a `name` that makes a difference.
+    """
+    result = dict(own)
+    for part in parts:
+        twice = result.keys() & part.state.keys()
+        if twice:
+            raise ValueError(f"two parts of the task have a state {min(twice)!r}: give one of them another name=")
+        result |= part.state
+    return result
+
+
+def check_range(name: str, value: Any, least: float = -np.inf) -> Range:
+    """`value` as two finite numbers, of which the second is not the smaller one, and none is below `least`.
+
+    Raises:
+        TypeError, ValueError: it is something else.
+    """
+    if isinstance(value, str) or np.shape(value) != (2,):
+        raise TypeError(f"{name}={brief(value)} must be two numbers: (least, largest)")
+    low, high = (number(name, one) for one in value)
+    if not np.isfinite([low, high]).all() or low > high or low < least:
+        rule = "" if least == -np.inf else f", both at least {least:g}"
+        raise ValueError(f"{name}={brief(value)} must be finite numbers (least, largest){rule}")
+    return low, high
+
+
+def check_share(name: str, value: Any) -> float:
+    """`value` as a number from 0 to 1."""
+    share = number(name, value)
+    if not 0 <= share <= 1:
+        raise ValueError(f"{name}={value!r} must be from 0 to 1")
+    return share
