@@ -1,5 +1,6 @@
 """Tasks that are made of one part of batchenv.robots."""
 
+import importlib.util
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +11,14 @@ from batchenv import robots
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples/own_task"
 ROBOT = EXAMPLES / "quadruped.xml"
 DT = 0.02  # s per step
+
+
+def example(name):
+    """A module of EXAMPLES."""
+    spec = importlib.util.spec_from_file_location(name, EXAMPLES / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
 class Probe(batchenv.MuJoCoTask):

@@ -13,6 +13,7 @@ import batchenv
 from batchenv._core import OwnDicts, dones_and_rewards, put_ends
 from helpers.awkward import makers
 from helpers.awkward import same as exactly
+from helpers.robots import example
 
 pytest.importorskip("stable_baselines3")
 import torch
@@ -344,6 +345,17 @@ def test_learns_bit_for_bit_what_it_learns_with_its_own(algorithm):
     kwargs = {"n_steps": 32, "batch_size": 32} if algorithm is PPO else {"learning_starts": 50, "batch_size": 16}
     ours = trained(lambda: batchenv.make(env_id, LANES, env_type="sb3", seed=4), algorithm, **kwargs)
     same(ours, trained(lambda: make_vec_env(env_id, LANES, seed=4), algorithm, **kwargs))
+
+
+def test_tasks_over_mujoco_in_numpy():
+    """A learner has their observations of two parts, and the sums of their rewards."""
+    pytest.importorskip("mujoco")
+    walk = example("walk")
+    env = batchenv.make_mujoco(walk.model(), LANES, task=walk.Walk, env_type="sb3", seed=4, max_episode_steps=20)
+    model = PPO("MultiInputPolicy", VecMonitor(env), n_steps=32, batch_size=32, n_epochs=1, seed=0)
+    model.learn(4 * 32 * LANES)
+    assert len(model.ep_info_buffer) >= 4 * LANES and all(info["l"] == 20 for info in model.ep_info_buffer)
+    assert set(env.step(np.zeros((LANES, 12), np.float32))[3][0]["reward"]) > {"velocity", "turn"}
 
 
 def test_hindsight_replay():

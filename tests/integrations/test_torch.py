@@ -16,6 +16,7 @@ import batchenv
 from helpers.begun import begun
 from helpers.lockstep import actions_of
 from helpers.processes import run_python
+from helpers.robots import ROBOT, example
 
 torch = pytest.importorskip("torch")
 
@@ -391,6 +392,36 @@ def test_environments_in_python(workers):
                 lanes, rows = infos["final_rows"]
                 assert lanes.tolist() == [0, 1, 2] and rows["n"].tolist() == [3, 3, 3]
                 assert rows["x"].dtype == torch.float32 and rows["x"].shape == (3, 2)
+
+
+def test_tasks_over_mujoco_in_numpy():
+    """One whose observations have parts; and one that computes in torch, over the lanes' memory."""
+    pytest.importorskip("mujoco")
+    walk = example("walk")
+    keywords = {"task": walk.Walk, "max_episode_steps": 7, "autoreset_mode": "SameStep", "num_threads": 1}
+    ours = batchenv.make_mujoco(walk.model(), 3, env_type="torch", **keywords)
+    plain = batchenv.make_mujoco(walk.model(), 3, reward_dtype="float32", **keywords)
+    equal(ours.reset(seed=0)[0], plain.reset(seed=0)[0])
+    assert same_steps(ours, plain, 20)
+
+    class Torch(example("stand").Stand):
+        def reward(self, lanes, actions):
+            change = torch.from_numpy(actions.copy()) - torch.from_numpy(lanes.last_action)
+            height = torch.from_numpy(lanes.body("trunk").xpos.copy())[:, 2]
+            return (height - 0.01 * change.square().sum(1)).numpy()
+
+        def update(self, lanes, actions):
+            torch.from_numpy(lanes.last_action).copy_(torch.from_numpy(actions.copy()))
+
+    ours, plain = (batchenv.make_mujoco(ROBOT, 3, task=task) for task in (Torch, example("stand").Stand))
+    ours.reset(seed=0), plain.reset(seed=0)
+    rng = np.random.default_rng(0)
+    for _ in range(10):
+        actions = rng.uniform(-1, 1, (3, 12)).astype(np.float32)
+        results = [env.step(actions) for env in (ours, plain)]
+        np.testing.assert_allclose(results[0][1], results[1][1], rtol=1e-6)
+        np.testing.assert_array_equal(results[0][0], results[1][0])
+        np.testing.assert_array_equal(ours.state["last_action"], plain.state["last_action"])
 
 
 def test_arrays_that_are_no_tensors():

@@ -8,6 +8,7 @@ from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
 import batchenv
 from helpers.awkward import makers
+from helpers.robots import example
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("torchrl")
@@ -104,6 +105,15 @@ def test_specs_of_environments_in_python():
     assert data["next", "self", "place"][0, :, 0].tolist() == [1, 2, 3, 1, 2, 3, 1]
     assert data["self", "place"][0, :, 0].tolist() == [0, 1, 2, 0, 1, 2, 0]
     assert data["picture"].dtype == torch.uint8 and data["next", "reward"].shape == (4, 7, 1)
+
+
+def test_specs_of_tasks_over_mujoco_in_numpy():
+    pytest.importorskip("mujoco")
+    walk = example("walk")
+    env = batchenv.make_mujoco(walk.model(), 3, env_type="torchrl", task=walk.Walk, max_episode_steps=7)
+    check_env_specs(env)
+    played = env.rollout(10, break_when_any_done=False)
+    assert played["next", "policy"].shape == (3, 10, 57) and played["next", "truncated"].any()
 
 
 def test_kinds_of_specs():

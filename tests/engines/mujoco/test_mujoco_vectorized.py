@@ -1,11 +1,9 @@
 """Tasks over a model in NumPy (batchenv.MuJoCoTask): examples/own_task/stand.py, against the same task in C."""
 
 import copy
-import importlib.util
 import os
 import pickle
 import threading
-from pathlib import Path
 
 import gymnasium
 import numpy as np
@@ -13,20 +11,12 @@ import pytest
 
 import batchenv
 from helpers.mujoco import mujoco
+from helpers.robots import EXAMPLES, ROBOT, example
 
-EXAMPLES = Path(__file__).resolve().parents[3] / "examples/own_task"
-ROBOT = EXAMPLES / "quadruped.xml"
 LANES = 6
 
 
-def load():
-    spec = importlib.util.spec_from_file_location("stand", EXAMPLES / "stand.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module.Stand
-
-
-Stand = load()
+Stand = example("stand").Stand
 
 
 @pytest.fixture(scope="module")

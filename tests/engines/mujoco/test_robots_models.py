@@ -1,7 +1,6 @@
 """Models of robots that differ from lane to lane, terrain, and examples/own_task/walk.py, which has everything."""
 
 import copy
-import importlib.util
 import pickle
 
 import numpy as np
@@ -10,17 +9,9 @@ import pytest
 import batchenv
 from batchenv import robots
 from helpers.mujoco import mujoco
-from helpers.robots import EXAMPLES, ROBOT, Probe, played, probe
+from helpers.robots import ROBOT, Probe, example, played, probe
 
-
-def load():
-    spec = importlib.util.spec_from_file_location("walk", EXAMPLES / "walk.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-walk = load()
+walk = example("walk")
 
 
 # ---- models that differ ----------------------------------------------------------------------------------------------
