@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -38,7 +39,7 @@ def _slope(ring: Floats, hard: float, rng: np.random.Generator) -> Floats:
 
 
 def _stairs(ring: Floats, hard: float, rng: np.random.Generator) -> Floats:
-    return -(0.04 + 0.16 * hard) * np.ceil(np.maximum(ring - _PLATFORM, 0) / 0.35)
+    return -(0.04 + 0.16 * hard) * np.ceil(np.maximum(ring - _PLATFORM, 0) / _STEP)
 
 
 def _waves(ring: Floats, hard: float, rng: np.random.Generator) -> Floats:
@@ -62,55 +63,93 @@ _HEIGHTS: dict[str, Callable[[Floats, float, np.random.Generator], Floats]] = {
     "waves": _waves,
     "stones": _stones,
 }
-TERRAINS = tuple(_HEIGHTS)
+# Those that are made of boxes instead.
+_BOXES = ("box_stairs", "box_stairs_up")
+TERRAINS = (*_HEIGHTS, *_BOXES)
+_STEP = 0.35  # how deep a step of stairs is, m
+
+
+def _box_stairs(tile: float, hard: float, up: bool) -> tuple[list[tuple[list[float], list[float]]], float]:
+    """Boxes (middle, half sizes), from the middle of a tile, and how high the middle of the tile is."""
+    rise, count = 0.04 + 0.16 * hard, int((tile / 2 - _PLATFORM) / _STEP)
+    boxes = []
+    for k in range(1, count + 1):
+        height = k * rise / 2
+        if not up:
+            half = tile / 2 - k * _STEP
+            boxes.append(([0, 0, height], [half, half, height]))
+            continue
+        inner = tile / 2 - (count - k + 1) * _STEP  # half the side of the square that these four surround
+        middle = inner + _STEP / 2
+        for side in (-middle, middle):
+            boxes.append(([side, 0, height], [_STEP / 2, inner + _STEP, height]))
+            boxes.append(([0, side, height], [inner, _STEP / 2, height]))
+    return boxes, 0.0 if up else count * rise
 
 
 def add_terrain(
     spec: Any, kinds: Sequence[str] = ("rough", "slope", "stairs", "stairs_up"), *, levels: int = 10, tile: float = 8.0,
     cell: float = 0.1, seed: int = 0, name: str = "terrain", **geom: Any,
 ) -> None:  # fmt: skip
-    """Adds a height field to a `mujoco.MjSpec`: square tiles, a row of them for each level, a column for each kind.
-    The sites `terrain_LEVEL_KIND`, numbered from 0, are in the middle of each tile, on its surface. Level 0 is easy.
-    Episodes of `TerrainLevels` begin there.
+    """Adds a terrain to a `mujoco.MjSpec`: square tiles, a row of them for each level, a column for each kind. Level 0
+    is easy. The sites `terrain_LEVEL_KIND`, numbered from 0, are in the middle of each tile, on its surface. Episodes
+    of `TerrainLevels` begin there.
+
+    It is a height field, or a plane if all kinds are made of boxes ("box_stairs", "box_stairs_up") or "flat". Boxes have
+    sharp edges; a step takes the longer the more there are. To ask a contact sensor for all of it, name the body world.
 
     Args:
-        kinds: of TERRAINS: "slope" and "stairs" lead down from the middle, "slope_up" and "stairs_up" lead up.
+        kinds: of TERRAINS: "slope", "stairs" and "box_stairs" lead down from the middle, those with "_up" lead up.
         levels: how many. tile: the side of a tile, m. cell: that of a cell of the height field, m.
         seed: of "rough" and "stones".
-        name: of the height field and its geom; the sites' names begin with it.
-        geom: attributes of the geom, such as friction, condim and rgba.
+        name: of the height field and its geom; the names of sites and boxes begin with it.
+        geom: attributes of the geoms, such as friction, condim and rgba.
 
     Raises:
         ValueError: a kind is unknown, or a number is out of its range.
     """
     for kind in kinds:
-        if kind not in _HEIGHTS:
-            raise ValueError(f"kinds: {kind!r} must be one of {', '.join(map(repr, _HEIGHTS))}")
+        if kind not in TERRAINS:
+            raise ValueError(f"kinds: {kind!r} must be one of {', '.join(map(repr, TERRAINS))}")
     integer("levels", levels, 1, 1000)
     side = round(number("tile", tile) / number("cell", cell)) if cell > 0 else 0
     if not 4 <= side <= 2000 or not kinds:
         raise ValueError(f"tile={tile} and cell={cell}: a tile must have 4 to 2000 cells per side; kinds: at least one")
     mujoco, _ = library.load()
+    hardness = [level / max(levels - 1, 1) for level in range(levels)]
+    half = np.array([levels, len(kinds)]) * side * cell / 2
+    middles = np.zeros((levels, len(kinds), 3))
+    middles[:, :, 0] = ((np.arange(levels) + 0.5) * side * cell - half[0])[:, None]
+    middles[:, :, 1] = (np.arange(len(kinds)) + 0.5) * side * cell - half[1]
+    if set(kinds) <= {*_BOXES, "flat"}:
+        spec.worldbody.add_geom(**geom, name=name, type=mujoco.mjtGeom.mjGEOM_PLANE, size=[*half, 1])
+    else:
+        heights = _heights(kinds, hardness, side, cell, seed)
+        low, rise = heights.min(), max(np.ptp(heights), 1e-3)
+        field = spec.add_hfield(name=name, size=[*half, rise, _BASE], nrow=len(heights), ncol=len(heights[0]))
+        field.userdata = ((heights - low) / rise).astype(np.float32).ravel().tolist()
+        at = {"pos": [0, 0, low], "hfieldname": name, "type": mujoco.mjtGeom.mjGEOM_HFIELD}
+        spec.worldbody.add_geom(**geom, name=name, **at)
+        middles[:, :, 2] = heights[side // 2 :: side, side // 2 :: side].T
+    for level, kind in np.ndindex(levels, len(kinds)):
+        x, y, z = middles[level, kind]
+        if kinds[kind] in _BOXES:
+            boxes, z = _box_stairs(side * cell, hardness[level], kinds[kind] == "box_stairs_up")
+            for k, ((dx, dy, height), sizes) in enumerate(boxes):
+                box = {"name": f"{name}_{level}_{kind}_box_{k}", "type": mujoco.mjtGeom.mjGEOM_BOX}
+                spec.worldbody.add_geom(**geom, **box, pos=[x + dx, y + dy, height], size=sizes)
+        spec.worldbody.add_site(name=f"{name}_{level}_{kind}", pos=[x, y, z])
+
+
+def _heights(kinds: Sequence[str], hardness: Sequence[float], side: int, cell: float, seed: int) -> Floats:
+    """Those of all cells of a height field, m: rows along y, columns along x."""
     rng, ring = np.random.default_rng(seed), _ring(side, cell)
     flat_middle = ring <= _PLATFORM
-    heights = np.zeros((len(kinds) * side, levels * side))
-    for k, kind in enumerate(kinds):
-        for level in range(levels):
-            part = _HEIGHTS[kind](ring, level / max(levels - 1, 1), rng)
-            part = np.where(flat_middle, part[flat_middle].mean(), part)
-            heights[k * side : (k + 1) * side, level * side : (level + 1) * side] = part
-    low, high = heights.min(), heights.max()
-    size = [levels * side * cell / 2, len(kinds) * side * cell / 2, max(high - low, 1e-3), _BASE]
-    field = spec.add_hfield(name=name, size=size, nrow=len(heights), ncol=len(heights[0]))
-    field.userdata = ((heights - low) / max(high - low, 1e-3)).astype(np.float32).ravel().tolist()
-    geom = {"name": name, "hfieldname": name, "pos": [0, 0, low], **geom}
-    spec.worldbody.add_geom(type=mujoco.mjtGeom.mjGEOM_HFIELD, **geom)
-    middle = side // 2
-    for k in range(len(kinds)):
-        for level in range(levels):
-            x, y = (level + 0.5) * side * cell - size[0], (k + 0.5) * side * cell - size[1]
-            height = heights[k * side + middle, level * side + middle]
-            spec.worldbody.add_site(name=f"{name}_{level}_{k}", pos=[x, y, height])
+    rows = []
+    for kind in kinds:
+        parts = [_HEIGHTS.get(kind, _flat)(ring, hard, rng) for hard in hardness]
+        rows.append(np.hstack([np.where(flat_middle, part[flat_middle].mean(), part) for part in parts]))
+    return np.vstack(rows)
 
 
 class TerrainLevels:
@@ -134,7 +173,7 @@ class TerrainLevels:
     def __init__(self, model: Any, *, most: int = 0, name: str = "terrain"):
         mujoco, _ = library.load()
         names = [mujoco.mj_id2name(model, mujoco.mjtObj.mjOBJ_SITE, i) or "" for i in range(model.nsite)]
-        found = {one: i for i, one in enumerate(names) if one.startswith(f"{name}_")}
+        found = {one: i for i, one in enumerate(names) if re.fullmatch(rf"{re.escape(name)}_\d+_\d+", one)}
         pairs = [tuple(map(int, one.split("_")[-2:])) for one in found]
         if not pairs:
             raise ValueError(f"the model has no sites {name}_0_0 ...: build it with robots.add_terrain(name={name!r})")

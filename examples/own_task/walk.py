@@ -107,7 +107,7 @@ def model():
     for leg in ("fl", "fr", "hl", "hr"):
         spec.add_sensor(
             name=f"{leg}_contact", type=mujoco.mjtSensor.mjSENS_CONTACT, objtype=mujoco.mjtObj.mjOBJ_GEOM,
-            objname=f"{leg}_foot", reftype=mujoco.mjtObj.mjOBJ_GEOM, refname="terrain", intprm=[1, 0, 1],
+            objname=f"{leg}_foot", reftype=mujoco.mjtObj.mjOBJ_BODY, refname="world", intprm=[1, 0, 1],
         )  # fmt: skip
     return spec
 

@@ -119,8 +119,8 @@ def test_bad_randomization(how, arguments, message):
 # ---- terrain ---------------------------------------------------------------------------------------------------------
 
 
-def on_terrain(spec):
-    robots.add_terrain(spec, robots.TERRAINS, levels=3, tile=4.0, friction=[0.9, 0.01, 0.01])
+def on_terrain(spec, kinds=robots.TERRAINS):
+    robots.add_terrain(spec, kinds, levels=3, tile=4.0, friction=[0.9, 0.01, 0.01])
     return spec.compile()
 
 
@@ -141,19 +141,26 @@ def test_terrain():
 
     def height(x, y):
         distance = mujoco.mj_ray(terrain, data, np.array([x, y, 9.0]), np.array([0, 0, -1.0]), None, 1, 1, ground, None)
-        assert ground[0] == terrain.geom("terrain").id
+        assert terrain.geom(ground[0]).name.startswith("terrain")
         return 9 - distance
 
     for level in range(3):
         for kind in range(len(robots.TERRAINS)):
             x, y, z = data.site(f"terrain_{level}_{kind}").xpos
-            for dx, dy in [(0, 0), (0.7, 0.7), (-0.7, 0.2)]:
+            for dx, dy in [(0.03, 0.03), (0.7, 0.7), (-0.7, 0.2)]:
                 assert height(x + dx, y + dy) == pytest.approx(z, abs=2e-3)
             axis = np.arange(-1.9, 2, 0.3)
             rough[level, kind] = np.std([height(x + dx, y + dy) for dx in axis for dy in axis])
     assert (rough[:, 0] < 0.03).all()  # flat, but for the borders to its neighbours
     assert (np.diff(rough[:, 1:], axis=0) > 0).all()
-    assert (terrain.geom("terrain").friction == [0.9, 0.01, 0.01]).all()
+    assert (terrain.geom_friction == [0.9, 0.01, 0.01]).all()
+
+
+def test_terrain_of_boxes_alone():
+    """It is on a plane, whose contacts are found in groups."""
+    terrain = on_terrain(mujoco.MjSpec(), ["flat", "box_stairs"])
+    assert terrain.nhfield == 0 and terrain.geom("terrain").type == mujoco.mjtGeom.mjGEOM_PLANE
+    assert terrain.site("terrain_0_0").pos[2] == 0 and terrain.site("terrain_2_1").pos[2] == pytest.approx(2 * 0.2)
 
 
 class Climbing(Probe):
@@ -167,9 +174,9 @@ def test_levels(terrain):
     """Who walks far is promoted, who stays behind a command is demoted; seeds begin anew."""
     env = probe(robots.TerrainLevels, 16, Climbing, terrain)
     env.reset(seed=0)
-    first = env.state
-    assert (first["terrain_level"] == 0).all() and (first["terrain_kind"] == np.arange(16) % 8).all()
-    sites = np.array([terrain.site(f"terrain_0_{kind % 8}").pos for kind in range(16)])
+    first, kinds = env.state, len(robots.TERRAINS)
+    assert (first["terrain_level"] == 0).all() and (first["terrain_kind"] == np.arange(16) % kinds).all()
+    sites = np.array([terrain.site(f"terrain_0_{kind % kinds}").pos for kind in range(16)])
     starts = np.stack([data.qpos[:3] for data in env.get_attr("data")])
     np.testing.assert_allclose(starts, sites + np.array([0, 0, 0.27]))
 
@@ -188,7 +195,7 @@ def test_levels(terrain):
     highest = restart(2.1, 0.0, 1)
     assert (highest == 2).all()
     starts = np.stack([data.qpos[:2] for data in env.get_attr("data")])
-    np.testing.assert_allclose(starts, [terrain.site(f"terrain_2_{kind % 8}").pos[:2] for kind in range(16)])
+    np.testing.assert_allclose(starts, [terrain.site(f"terrain_2_{kind % kinds}").pos[:2] for kind in range(16)])
     env.reset(seed=[3, *[None] * 15])
     assert env.state["terrain_level"].tolist() == [0, *[2] * 15]
     env.reset(seed=0, options={"reset_mask": np.arange(16) == 5})
