@@ -96,7 +96,7 @@ class Randomization:
             places = np.arange(values.size).reshape(len(values), -1)
         else:
             mujoco, _ = library.load()
-            ((_, size, first),) = reads.resolve(mujoco, self._model, [(f"model.{field}", kind, names)], {})
+            ((_, size, first),) = reads.resolve(mujoco, self._model, [(f"model.{field}", kind, names)])
             places = first[:, None] + np.arange(size)
         if columns is not None:
             chosen = np.atleast_1d(columns)

@@ -95,7 +95,7 @@ def add_terrain(
     is easy. The sites `terrain_LEVEL_KIND`, numbered from 0, are in the middle of each tile, on its surface. Episodes
     of `TerrainLevels` begin there.
 
-    It is a height field, or a plane if all kinds are made of boxes ("box_stairs", "box_stairs_up") or "flat". Boxes have
+    It is a height field, or a plane if all kinds are flat or made of boxes ("box_stairs", "box_stairs_up"). Boxes have
     sharp edges; a step takes the longer the more there are. To ask a contact sensor for all of it, name the body world.
 
     Args:

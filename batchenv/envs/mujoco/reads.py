@@ -40,8 +40,9 @@ class Read(NamedTuple):
     first: NDArray[np.int64]
 
 
-def resolve(mujoco: Any, model: Any, rows: Sequence[Row], keywords: Mapping[str, Any]) -> list[Read]:
-    """What the rows are in this model. keywords: values of those that rows name with @.
+def resolve(mujoco: Any, model: Any, rows: Sequence[Row], keywords: Mapping[str, Any] | None = None) -> list[Read]:
+    """What the rows are in this model. keywords: of a task in C, whose model is that of the keyword xml_file: values of
+    those that rows name with @. None: of a task in NumPy.
 
     Raises:
         ValueError: there is no such array, thing or keyword; the thing has no row in this array; or its name is no
@@ -52,7 +53,7 @@ def resolve(mujoco: Any, model: Any, rows: Sequence[Row], keywords: Mapping[str,
     return [_read(mujoco, model, data, row, keywords) for row in rows]
 
 
-def _read(mujoco: Any, model: Any, data: Any, row: Row, keywords: Mapping[str, Any]) -> Read:
+def _read(mujoco: Any, model: Any, data: Any, row: Row, keywords: Mapping[str, Any] | None) -> Read:
     array, kind, name = row
     values = _values(model, data, array)
     if kind is None or name is None:
@@ -80,13 +81,15 @@ def names(mujoco: Any, model: Any, kind: str) -> list[str]:
     return [mujoco.mj_id2name(model, number, i) or "" for i in range(getattr(model, _OBJECTS[kind]))]
 
 
-def _numbers(mujoco: Any, model: Any, kind: str, name: str, keywords: Mapping[str, Any]) -> list[int]:
-    keyword = name.removeprefix("@") if name.startswith("@") else "xml_file"
-    if name.startswith("@") and keyword not in keywords:
-        raise ValueError(unknown_key(f"the task reads what a keyword {keyword!r} names", keyword, list(keywords)))
-    wanted = keywords[keyword] if name.startswith("@") else name
-    if not isinstance(wanted, str):
-        return [integer(keyword, wanted, 0, getattr(model, _OBJECTS[kind]) - 1)]
+def _numbers(mujoco: Any, model: Any, kind: str, name: str, keywords: Mapping[str, Any] | None) -> list[int]:
+    wanted, where = name, "" if keywords is None else "xml_file: "
+    if keywords is not None and name.startswith("@"):
+        keyword = name.removeprefix("@")
+        if keyword not in keywords:
+            raise ValueError(unknown_key(f"the task reads what a keyword {keyword!r} names", keyword, list(keywords)))
+        wanted, where = keywords[keyword], f"{keyword}: "
+        if not isinstance(wanted, str):
+            return [integer(keyword, wanted, 0, getattr(model, _OBJECTS[kind]) - 1)]
     known = names(mujoco, model, kind)
     if wanted in known:
         return [known.index(wanted)]
@@ -94,12 +97,12 @@ def _numbers(mujoco: Any, model: Any, kind: str, name: str, keywords: Mapping[st
         pattern = re.compile(wanted)
     except re.error as problem:
         raise ValueError(
-            f"{keyword}: {wanted!r} is neither a {kind} of the model nor a regular expression: {problem}"
+            f"{where}{wanted!r} is neither a {kind} of the model nor a regular expression: {problem}"
         ) from None
     found = [i for i, one in enumerate(known) if one and pattern.fullmatch(one)]
     if not found:
         raise ValueError(
-            unknown_key(f"{keyword}: the model has no {kind} {wanted!r}", wanted, [one for one in known if one])
+            unknown_key(f"{where}the model has no {kind} {wanted!r}", wanted, [one for one in known if one])
         )
     return found
 

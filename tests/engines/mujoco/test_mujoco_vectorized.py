@@ -537,6 +537,16 @@ def changed(**members):
     [
         ({"observe": lambda self, lanes: lanes.body("trnk").xpos}, "the model has no body 'trnk'.*trunk"),
         ({"observe": lambda self, lanes: lanes.sensor("gyr")}, "the model has no sensor 'gyr'.*gyro"),
+        ({"observe": lambda self, lanes: lanes.geoms("fot").xpos[:, 0]}, ": the model has no geom 'fot'"),
+        (
+            {"observe": lambda self, lanes: lanes.geoms("(").xpos[:, 0]},
+            r": '\(' is neither a geom of the model nor a reg",
+        ),
+        (
+            {"observe": lambda self, lanes: {"a/b": lanes.qpos}},
+            "the key 'a/b' of a dict of arrays must be a string without",
+        ),
+        ({"observe": lambda self, lanes: {3: lanes.qpos}}, "the key 3 of a dict of arrays must be a string"),
         ({"observe": lambda self, lanes: lanes.qpo}, "lanes have no array 'qpo'.*qpos"),
         ({"observe": lambda self, lanes: lanes.qpos[0]}, r"observe\(\) is of shape \(19,\), but must be of shape \(2,"),
         ({"observe": lambda self, lanes: np.array([["a"]] * 2)}, "is of dtype <U1"),

@@ -49,7 +49,9 @@ def leaves(value: Any, name: str = "") -> Iterator[tuple[str, NDArray[Any]]]:
     """(name of a port, array) of an observation, an array or a dict of them."""
     if isinstance(value, Mapping):
         for key, part in value.items():
-            yield from leaves(part, f"{name}/{key}" if name else str(key))
+            if not isinstance(key, str) or "/" in key:
+                raise ValueError(f"the key {key!r} of a dict of arrays must be a string without a /")
+            yield from leaves(part, f"{name}/{key}" if name else key)
     else:
         yield name, np.asarray(value)
 

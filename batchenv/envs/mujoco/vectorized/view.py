@@ -300,7 +300,7 @@ class _Thing:
             if self._name not in names:
                 what = f"the model has no {self._kind} {self._name!r}"
                 raise ValueError(unknown_key(what, self._name, [name for name in names if name]))
-        ((_, size, first),) = reads.resolve(mujoco, model, [(array, self._kind, self._name)], {})
+        ((_, size, first),) = reads.resolve(mujoco, model, [(array, self._kind, self._name)])
         if self._single:
             return _Place(array, slice(int(first[0]), int(first[0]) + size))
         return _Place(array, first[:, None] + np.arange(size))
