@@ -1,0 +1,166 @@
+"""What the parts of batchenv.robots cost: processor time of one thread per lane, in steps and where episodes start.
+
+    python tools/bench/bench_robots.py [--lanes 64 1024] [--rounds 7] [--seconds 0.3]
+
+The task is examples/own_task/stand.py, alone and with one part. Contenders take turns; printed are medians of the
+rounds: of the time of the task alone, and of what each part adds to it.
+"""
+
+import argparse
+import statistics
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "examples" / "own_task"))
+from stand import Stand
+
+import batchenv
+from batchenv import robots
+
+ROBOT = str(Path(__file__).resolve().parents[2] / "examples" / "own_task" / "quadruped.xml")
+FEET = ".*_foot"
+
+
+class With(Stand):
+    """The task with one part."""
+
+    max_episode_steps = None
+
+    def make(self):
+        return None
+
+    def prepare(self):
+        super().prepare()
+        self.part = self.make()
+        self.state = robots.states(*([self.part] if hasattr(self.part, "state") else []), **self.state)
+
+    def start(self, lanes):
+        super().start(lanes)
+        if hasattr(self.part, "start"):
+            self.part.start(lanes)
+
+
+class Commands(With):
+    def make(self):
+        return robots.Commands(standing=0.1, heading=(-3, 3))
+
+    def update(self, lanes, actions):
+        super().update(lanes, actions)
+        self.part.update(lanes)
+
+
+class Pushes(With):
+    def make(self):
+        return robots.Pushes(self.model, "trunk")
+
+    def control(self, lanes, actions):
+        self.part.control(lanes)
+        return super().control(lanes, actions)
+
+
+class Feet(With):
+    def make(self):
+        return robots.Feet(4)
+
+    def reward(self, lanes, actions):
+        heights = lanes.geoms(FEET).xpos[:, :, 2]
+        steps = self.part.step(lanes, heights < 0.03, heights)
+        return super().reward(lanes, actions) + steps.air_time.sum(axis=1)
+
+
+class History(With):
+    def make(self):
+        return robots.History("joints", 5, 12)
+
+    def update(self, lanes, actions):
+        super().update(lanes, actions)
+        self.part.add(lanes, lanes.qpos[:, 7:])
+
+    def observe(self, lanes):
+        return np.concatenate([super().observe(lanes), self.part.rows(lanes, lanes.qpos[:, 7:])], axis=1)
+
+
+class Delay(With):
+    def make(self):
+        return robots.Delay(12, 4, frame_skip=self.frame_skip)
+
+    def control(self, lanes, actions):
+        return super().control(lanes, self.part.control(lanes, actions))
+
+    def recontrol(self, lanes, actions, step):
+        return super().control(lanes, self.part.recontrol(lanes, step))
+
+
+class Friction(With):
+    def make(self):
+        drawn = robots.Randomization(self.model)
+        drawn.scale("geom_friction", (0.5, 1.5), names=FEET, columns=0, together=True)
+        return drawn
+
+
+class Masses(With):
+    def make(self):
+        drawn = robots.Randomization(self.model)
+        drawn.add("body_mass", (-0.5, 1), names="trunk", with_inertia=True)
+        return drawn
+
+
+class Six(With):
+    """Six fields."""
+
+    def make(self):
+        drawn = robots.Randomization(self.model)
+        drawn.scale("geom_friction", (0.5, 1.5), names=FEET, columns=0, together=True)
+        drawn.add("body_mass", (-0.5, 1), names="trunk", with_inertia=True)
+        for field in ("actuator_gainprm", "dof_frictionloss", "dof_armature"):
+            drawn.scale(field, (0.9, 1.1))
+        return drawn
+
+
+STEPS, STARTS = (With, Commands, Pushes, Feet, History, Delay), (With, Friction, Masses, Six)
+
+
+def measured(tasks, lanes, options, play):
+    """Microseconds per lane and call of play(env): {task: their median}."""
+    envs = {task: batchenv.make_mujoco(ROBOT, lanes, task=task, num_threads=1) for task in tasks}
+    times = {task: [] for task in tasks}
+    for env in envs.values():
+        env.reset(seed=0)
+        play(env)
+    for _ in range(options.rounds):
+        for task, env in envs.items():
+            begin, calls, until = time.process_time(), 0, time.perf_counter() + options.seconds
+            while time.perf_counter() < until:
+                play(env)
+                calls += 1
+            times[task].append((time.process_time() - begin) / calls / lanes * 1e6)
+    return {task: statistics.median(values) for task, values in times.items()}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--lanes", type=int, nargs="+", default=[64, 1024])
+    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--seconds", type=float, default=0.3, help="of a contender's turn")
+    options = parser.parse_args()
+    rng = np.random.default_rng(0)
+    for what, tasks in (("step", STEPS), ("start of an episode", STARTS)):
+        print(f"| us per lane and {what} | " + " | ".join(f"{lanes} lanes" for lanes in options.lanes) + " |")
+        print("|---|" + "---:|" * len(options.lanes))
+        rows = {task: [] for task in tasks}
+        for lanes in options.lanes:
+            actions = np.clip(rng.normal(0, 0.3, (lanes, 12)), -1, 1).astype(np.float32)
+            play = (lambda env, actions=actions: env.step(actions)) if what == "step" else (lambda env: env.reset())
+            found = measured(tasks, lanes, options, play)
+            for task, row in rows.items():
+                row.append(found[task] - (found[With] if task is not With else 0))
+        for task, row in rows.items():
+            name = "the task alone" if task is With else f"+ {task.__name__}"
+            print(f"| {name} | " + " | ".join(f"{value:.1f}" for value in row) + " |", flush=True)
+
+
+if __name__ == "__main__":
+    main()
