@@ -45,23 +45,58 @@ enum {
     BE_HOME,
     BE_ROBOT_ROWS
 };
-#define BE_ROBOT_READS                                                                                                 \
-    [BE_GYRO] = {"sensordata", "sensor", "gyro"}, [BE_LINVEL] = {"sensordata", "sensor", "local_linvel"},              \
-    [BE_GLOBAL_LINVEL] = {"sensordata", "sensor", "global_linvel"},                                                    \
-    [BE_GLOBAL_ANGVEL] = {"sensordata", "sensor", "global_angvel"},                                                    \
-    [BE_ACCELEROMETER] = {"sensordata", "sensor", "accelerometer"},                                                    \
-    [BE_UPVECTOR] = {"sensordata", "sensor", "upvector"}, [BE_TORQUE] = {"actuator_force"},                            \
-    [BE_HOME] = {"model.key_qpos", "key", "home"}
+/* part: the end of the sensors' names, such as "_pelvis". key: the keyframe that episodes start from. */
+#define BE_ROBOT_READS_OF(part, key)                                                                                   \
+    [BE_GYRO] = {"sensordata", "sensor", "gyro" part}, [BE_LINVEL] = {"sensordata", "sensor", "local_linvel" part},    \
+    [BE_GLOBAL_LINVEL] = {"sensordata", "sensor", "global_linvel" part},                                               \
+    [BE_GLOBAL_ANGVEL] = {"sensordata", "sensor", "global_angvel" part},                                               \
+    [BE_ACCELEROMETER] = {"sensordata", "sensor", "accelerometer" part},                                               \
+    [BE_UPVECTOR] = {"sensordata", "sensor", "upvector" part}, [BE_TORQUE] = {"actuator_force"},                       \
+    [BE_HOME] = {"model.key_qpos", "key", key}
+#define BE_ROBOT_READS BE_ROBOT_READS_OF("", "home")
 
-/* The joints' positions in the keyframe home. */
+/* The joints' positions in that keyframe. */
 static inline const double *be_pose_of(const be_batch *batch, int64_t lane) {
     return be_mujoco_read_of(batch, lane, BE_HOME) + 7;
+}
+
+/* Whether a joint is beyond the bounds of its actuator. */
+static inline int be_joints_exceed(const be_batch *batch, int64_t lane) {
+    const be_mujoco_view *model = be_mujoco_of(batch);
+    const double *joints = be_mujoco_arrays(batch, lane)[MJ_QPOS] + 7;
+    for (int64_t j = 0; j < model->num_ctrl; j++) {
+        if (joints[j] < model->control_low[j] || joints[j] > model->control_high[j]) return 1;
+    }
+    return 0;
+}
+
+/* ---- actions ------------------------------------------------------------------------------------------ */
+
+/* For control(): targets of joints around `centre`, within the bounds of their actuators. */
+static inline void be_control_around(const be_batch *batch, const double *centre, const float *action, double scale,
+                                     double *controls) {
+    const be_mujoco_view *model = be_mujoco_of(batch);
+    for (int64_t j = 0; j < model->num_ctrl; j++) {
+        controls[j] = fmin(fmax(centre[j] + (double)action[j] * scale, model->control_low[j]), model->control_high[j]);
+    }
+}
+
+/* At the end of a step: the field `last` becomes the action, and the field after it what that was before. */
+static inline void be_keep_actions(const be_batch *batch, int64_t lane, int last, const float *action) {
+    const size_t size = (size_t)batch->field_size[last] * sizeof *action;
+    memcpy(MJ_FIELD(batch, last + 1, float, lane), MJ_FIELD(batch, last, float, lane), size);
+    memcpy(MJ_FIELD(batch, last, float, lane), action, size);
 }
 
 /* ---- random numbers, time ---------------------------------------------------------------------------- */
 
 /* Of the exponential distribution with mean 1. */
 static inline double be_standard_exponential(be_rng *rng) { return -be_math.log1p(-be_rng_double(rng)); }
+
+/* A number of the uniform distribution between two params of the lane. */
+static inline double be_draw_between(be_batch *batch, int64_t lane, int low) {
+    return be_rng_uniform(&batch->rng[lane], be_param_of(batch, low, lane), be_param_of(batch, low + 1, lane));
+}
 
 /* The nearest number of steps of `dt` seconds. */
 static inline int32_t be_steps_of(double seconds, double dt) { return (int32_t)fmin(rint(seconds / dt), 1e9); }
@@ -78,6 +113,19 @@ static inline float *be_append_noisy(float *row, const double *values, int64_t c
 }
 static inline float *be_append_f32(float *row, const double *values, int64_t count) {
     return be_append_noisy(row, values, count, 0, NULL);
+}
+
+/* For observe(): rows that a field of the task's state holds. Where there are several observations, each is the
+ * beginning of those numbers. */
+static inline void be_observe_field(const be_batch *batch, const int64_t *lanes, int64_t count, const be_rows *rows,
+                                    int field) {
+    for (int port = MJ_OBSERVATION_PORT; batch->type->ports[port].role == BE_OBSERVATION; port++) {
+        const int64_t size = batch->space[port].shape[0];
+        for (int64_t k = 0; k < count; k++) {
+            memcpy(BE_ROW(float, rows->port[port], rows, lanes[k], size), MJ_FIELD(batch, field, float, lanes[k]),
+                   (size_t)size * sizeof(float));
+        }
+    }
 }
 
 /* Where down is in the frame of a site or body: its xmat's inverse times (0, 0, -1). */
@@ -110,6 +158,17 @@ static inline double be_power(const double *qvel, const double *torque, int64_t 
     return sum;
 }
 
+/* The squared change of an action and, with the action before the last one, of its change. */
+static inline double be_action_rate(const float *action, const float *last, const float *before, int64_t count) {
+    double sum = 0;
+    for (int64_t j = 0; j < count; j++) {
+        const double once = (double)action[j] - (double)last[j];
+        const double twice = before ? (double)action[j] - 2 * (double)last[j] + (double)before[j] : 0;
+        sum += once * once + twice * twice;
+    }
+    return sum;
+}
+
 /* The reward for following a command: 1 without an error, and less the larger the squared error is. */
 static inline double be_tracking(double squared_error, double sigma) { return be_math.exp(-squared_error / sigma); }
 
@@ -126,22 +185,40 @@ static inline void be_reward_trunk(const be_batch *batch, int64_t lane, const do
     terms[4] = be_squares(be_mujoco_read_of(batch, lane, BE_UPVECTOR), 2);
 }
 
-/* Weighs the parts of the reward, and writes them and the reward: their sum per second, if it is not negative. weights:
- * the first of their params. infos: the first of their ports. */
-static inline void be_write_reward(const be_batch *batch, int64_t lane, const be_rows *rows, const double *terms,
-                                   int count, int weights, int infos) {
+/* Weighs the parts of the reward, and writes them. weights: the first of their params. infos: the first of their ports.
+ * Returns their sum times the seconds of a step. */
+static inline double be_weigh(const be_batch *batch, int64_t lane, const be_rows *rows, const double *terms, int count,
+                              int weights, int infos) {
     double sum = 0;
     for (int k = 0; k < count; k++) {
         const double weighted = terms[k] * be_param_of(batch, weights + k, lane);
         MJ_INFO(rows, infos + k, lane) = weighted;
         sum += weighted;
     }
-    rows->reward[lane - rows->first] = sum < 0 ? 0 : fmin(sum * be_mujoco_dt(batch), 10000);
+    return sum * be_mujoco_dt(batch);
+}
+/* The same, where the reward is that sum if it is not negative: writes it, too. */
+static inline void be_write_reward(const be_batch *batch, int64_t lane, const be_rows *rows, const double *terms,
+                                   int count, int weights, int infos) {
+    const double sum = be_weigh(batch, lane, rows, terms, count, weights, infos);
+    rows->reward[lane - rows->first] = sum < 0 ? 0 : fmin(sum, 10000);
 }
 
 /* ---- commands: velocities forwards (m/s), to the left (m/s) and around the vertical (rad/s) ------------ */
 
 enum { BE_COMMAND = 3 };
+
+/* Commands between params, as in BE_COMMAND_RANGE: lowest and highest of each part. */
+#define BE_COMMAND_RANGE(name, low, high, unit)                                                                        \
+    MJ_WITHIN("command_" name "_min", low, -1e6, 1e6, "least command, " unit),                                         \
+        MJ_WITHIN("command_" name "_max", high, -1e6, 1e6, "largest command, " unit)
+
+/* ranges: the first of their params. The command is all 0 with probability `stands`. */
+static inline void be_command_draw(be_batch *batch, int64_t lane, int ranges, double stands,
+                                   double command[BE_COMMAND]) {
+    for (int j = 0; j < BE_COMMAND; j++) command[j] = be_draw_between(batch, lane, ranges + 2 * j);
+    if (be_rng_double(&batch->rng[lane]) < stands) memset(command, 0, BE_COMMAND * sizeof *command);
+}
 
 /* Commands that are kept for a time, whose mean is BE_COMMAND_SECONDS. */
 #define BE_COMMAND_SECONDS 5.0
@@ -205,11 +282,6 @@ enum {
                BE_PUSH_PARAM(first, BE_PUSH_WAIT, "kick_wait_times_min", 1, 0, "shortest time between two, s"),        \
                BE_PUSH_PARAM(first, BE_PUSH_WAIT + 1, "kick_wait_times_max", 3, 0, "longest time between two, s")
 
-/* A number of the uniform distribution between two params of the lane. */
-static inline double be_draw_between(be_batch *batch, int64_t lane, int low) {
-    return be_rng_uniform(&batch->rng[lane], be_param_of(batch, low, lane), be_param_of(batch, low + 1, lane));
-}
-
 static inline void be_push_start(be_batch *batch, int64_t lane, int first, be_push *push) {
     const double dt = be_mujoco_dt(batch);
     *push = (be_push){0};
@@ -245,6 +317,14 @@ static inline void be_push_step(be_batch *batch, int64_t lane, int first, be_pus
 }
 
 /* ---- feet ---------------------------------------------------------------------------------------------- */
+
+/* Whether any of `count` sensors that end in "_found" has found a contact. found: the first of their rows of reads. */
+static inline int be_touches(const be_batch *batch, int64_t lane, int found, int count) {
+    for (int k = 0; k < count; k++) {
+        if (be_mujoco_read_of(batch, lane, found + k)[0] > 0) return 1;
+    }
+    return 0;
+}
 
 /* Three fields that follow each other. `air_time` is the index of the first one in the functions below. */
 #define BE_FEET_FIELDS(air_time, count)                                                                                \

@@ -175,11 +175,7 @@ static void see(be_batch *b, int64_t lane) {
 
 static int observe(be_batch *b, const int64_t *lanes, int64_t count, const be_rows *rows, be_error *error) {
     (void)error;
-    for (int64_t k = 0; k < count; k++) {
-        const float *seen = MJ_FIELD(b, LAST_SEEN, float, lanes[k]);
-        memcpy(BE_ROW(float, rows->port[STATE], rows, lanes[k], SEEN), seen, SEEN * sizeof *seen);
-        memcpy(BE_ROW(float, rows->port[PRIVILEGED], rows, lanes[k], ALL_SEEN), seen, ALL_SEEN * sizeof *seen);
-    }
+    be_observe_field(b, lanes, count, rows, LAST_SEEN);
     return BE_OK;
 }
 
@@ -229,20 +225,18 @@ static void reward_joints(const be_batch *b, int64_t lane, const float *action, 
     const double *qpos = arrays[MJ_QPOS] + 7, *pose = be_pose_of(b, lane),
                  *torque = be_mujoco_read_of(b, lane, BE_TORQUE);
     const double *ranges = be_mujoco_read_of(b, lane, RANGES) + 2, soft = be_param_of(b, SOFT_LIMIT, lane);
-    const float *last = MJ_FIELD(b, LAST_ACTION, float, lane);
-    double beyond = 0, off = 0, away = 0, changed = 0;
+    double beyond = 0, off = 0, away = 0;
     for (int j = 0; j < JOINTS; j++) {
-        const double gap = qpos[j] - pose[j], change = (double)action[j] - (double)last[j];
+        const double gap = qpos[j] - pose[j];
         beyond += fmax(soft * ranges[2 * j] - qpos[j], 0) + fmax(qpos[j] - soft * ranges[2 * j + 1], 0);
         off += gap * gap * (j % 3 == 2 ? 0.1 : 1.0); /* knees may bend */
         away += fabs(gap);
-        changed += change * change;
     }
     terms[DOF_POS_LIMITS] = beyond;
     terms[POSE] = be_math.exp(-off);
     terms[STAND_STILL] = speed < 0.01 ? away : 0;
     terms[TORQUES] = be_effort(torque, JOINTS);
-    terms[ACTION_RATE] = changed;
+    terms[ACTION_RATE] = be_action_rate(action, MJ_FIELD(b, LAST_ACTION, float, lane), NULL, JOINTS);
     terms[ENERGY] = be_power(arrays[MJ_QVEL] + 6, torque, JOINTS);
 }
 

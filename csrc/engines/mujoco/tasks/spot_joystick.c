@@ -32,9 +32,6 @@ enum {
 };
 /* clang-format on */
 #define NOISE(name, value, unit) MJ_WITHIN("noise_" name, value, 0, 1e6, "noise of observations: " unit)
-#define COMMAND_RANGE(name, value, unit)                                                                               \
-    MJ_WITHIN("command_" name "_min", -(value), -1e6, 1e6, "least command, " unit),                                    \
-        MJ_WITHIN("command_" name "_max", value, -1e6, 1e6, "largest command, " unit)
 #define WEIGHT_PARAM(name, text, weight, doc) [WEIGHT + (name)] = MJ_WEIGHT("reward_" text, weight, doc),
 static const be_param params[] = {
     MJ_SHARED_PARAMS(5),
@@ -50,9 +47,9 @@ static const be_param params[] = {
     [SIGMA] = MJ_WITHIN("tracking_sigma", 0.25, 1e-9, 1e6, "squared error at which rewards for tracking are 1/e"),
     [FOOT_HEIGHT] = MJ_WITHIN("max_foot_height", 0.12, 1e-9, 1e6, "how high feet are to be lifted, m"),
     FOR_ALL_TERMS(WEIGHT_PARAM) BE_PUSH_PARAMS(PUSHES),
-    [RANGE] = COMMAND_RANGE("lin_vel_x", 1.0, "m/s forwards"),
-    COMMAND_RANGE("lin_vel_y", 0.8, "m/s to the left"),
-    COMMAND_RANGE("ang_vel_yaw", 1.0, "rad/s"),
+    [RANGE] = BE_COMMAND_RANGE("lin_vel_x", -1.0, 1.0, "m/s forwards"),
+    BE_COMMAND_RANGE("lin_vel_y", -0.8, 0.8, "m/s to the left"),
+    BE_COMMAND_RANGE("ang_vel_yaw", -1.0, 1.0, "rad/s"),
     {0},
 };
 
@@ -139,11 +136,7 @@ static double *force_of(const be_batch *b, int64_t lane) {
 }
 
 static void control(const be_batch *b, int64_t lane, const float *action, double *controls) {
-    const be_mujoco_view *model = be_mujoco_of(b);
-    const double *pose = be_pose_of(b, lane), scale = be_param_of(b, ACTION_SCALE, lane);
-    for (int j = 0; j < JOINTS; j++) {
-        controls[j] = fmin(fmax(pose[j] + (double)action[j] * scale, model->control_low[j]), model->control_high[j]);
-    }
+    be_control_around(b, be_pose_of(b, lane), action, be_param_of(b, ACTION_SCALE, lane), controls);
 }
 
 /* ---- observations ---------------------------------------------------------------------------------------- */
@@ -192,13 +185,7 @@ static void see(be_batch *b, int64_t lane, const double targets[JOINTS]) {
 
 static int observe(be_batch *b, const int64_t *lanes, int64_t count, const be_rows *rows, be_error *error) {
     (void)error;
-    for (int64_t k = 0; k < count; k++) {
-        const float *seen = MJ_FIELD(b, LAST_SEEN, float, lanes[k]);
-        for (int port = STATE; port <= PRIVILEGED; port++) {
-            const int64_t size = b->space[port].shape[0];
-            memcpy(BE_ROW(float, rows->port[port], rows, lanes[k], size), seen, (size_t)size * sizeof *seen);
-        }
-    }
+    be_observe_field(b, lanes, count, rows, LAST_SEEN);
     return BE_OK;
 }
 
@@ -211,9 +198,7 @@ static void push(be_batch *b, int64_t lane) {
 
 /* A new command: all 0, with probability 1/10. */
 static void draw_command(be_batch *b, int64_t lane) {
-    double *command = MJ_FIELD(b, COMMAND, double, lane);
-    for (int j = 0; j < BE_COMMAND; j++) command[j] = be_draw_between(b, lane, RANGE + 2 * j);
-    if (be_rng_double(&b->rng[lane]) < 0.1) memset(command, 0, BE_COMMAND * sizeof *command);
+    be_command_draw(b, lane, RANGE, 0.1, MJ_FIELD(b, COMMAND, double, lane));
     MJ_FIELD(b, COMMAND_STEP, int32_t, lane)[0] = 0;
 }
 
@@ -244,24 +229,16 @@ static void reward_joints(const be_batch *b, int64_t lane, const float *action, 
     double *const *arrays = be_mujoco_arrays(b, lane);
     const double *torque = be_mujoco_read_of(b, lane, BE_TORQUE);
     const float *last = MJ_FIELD(b, LAST_ACTION, float, lane), *before = MJ_FIELD(b, ACTION_BEFORE, float, lane);
-    double changed = 0;
-    for (int j = 0; j < JOINTS; j++) {
-        const double a = (double)action[j], once = a - (double)last[j],
-                     twice = a - 2 * (double)last[j] + (double)before[j];
-        changed += once * once + twice * twice;
-    }
     const double off = be_squared_distance(arrays[MJ_QPOS] + 7, be_pose_of(b, lane), JOINTS);
     terms[POSTURE] = stands ? be_math.exp(-10 * off) : 1;
     terms[TORQUES] = be_effort(torque, JOINTS);
-    terms[ACTION_RATE] = changed;
+    terms[ACTION_RATE] = be_action_rate(action, last, before, JOINTS);
     terms[ENERGY] = be_power(arrays[MJ_QVEL] + 6, torque, JOINTS);
 }
 
 /* What changes after rewards and observations. */
 static void end_step(be_batch *b, int64_t lane, const float *action) {
-    float *last = MJ_FIELD(b, LAST_ACTION, float, lane);
-    memcpy(MJ_FIELD(b, ACTION_BEFORE, float, lane), last, JOINTS * sizeof *last);
-    memcpy(last, action, JOINTS * sizeof *last);
+    be_keep_actions(b, lane, LAST_ACTION, action);
     int32_t *step = MJ_FIELD(b, COMMAND_STEP, int32_t, lane);
     if (*step < COMMAND_TIME) {
         *step += 1;
