@@ -101,7 +101,25 @@ static inline double be_draw_between(be_batch *batch, int64_t lane, int low) {
 /* The nearest number of steps of `dt` seconds. */
 static inline int32_t be_steps_of(double seconds, double dt) { return (int32_t)fmin(rint(seconds / dt), 1e9); }
 
+/* ---- starts of episodes ------------------------------------------------------------------------------ */
+
+/* Moves a robot by up to 0.5 m along x and y, and turns it around the vertical. */
+static inline void be_scatter(double *qpos, be_rng *rng) {
+    for (int j = 0; j < 2; j++) qpos[j] += be_rng_uniform(rng, -0.5, 0.5);
+    const double yaw = be_rng_uniform(rng, -3.14, 3.14), c = be_math.cos(yaw / 2), s = be_math.sin(yaw / 2);
+    const double w = qpos[3], x = qpos[4], y = qpos[5], z = qpos[6];
+    be_append(qpos + 3, (const double[]){w * c - z * s, x * c + y * s, y * c - x * s, z * c + w * s}, 4);
+}
+/* Velocities: of the trunk, up to 0.5 m/s and rad/s; of the joints, 0. */
+static inline void be_scatter_velocities(double *qvel, int64_t joints, be_rng *rng) {
+    memset(qvel, 0, (size_t)(6 + joints) * sizeof *qvel);
+    for (int j = 0; j < 6; j++) qvel[j] = be_rng_uniform(rng, -0.5, 0.5);
+}
+
 /* ---- observations ------------------------------------------------------------------------------------ */
+
+/* Noise of observations: a row of params. */
+#define BE_NOISE(name, value, unit) MJ_WITHIN("noise_" name, value, 0, 1e6, "noise of observations: " unit)
 
 /* Appends values as float32, each with noise in [-scale, scale). Without noise, scale is 0 and rng may be NULL. Returns
  * the end of the row. */
@@ -146,15 +164,34 @@ static inline double be_squared_distance(const double *a, const double *b, int64
     return sum;
 }
 
+static inline double be_absolutes(const double *values, int64_t count) {
+    double sum = 0;
+    for (int64_t j = 0; j < count; j++) sum += fabs(values[j]);
+    return sum;
+}
+
 /* Of motors: the norm of their torques plus their sum, and their power. */
 static inline double be_effort(const double *torque, int64_t count) {
-    double sum = 0;
-    for (int64_t j = 0; j < count; j++) sum += fabs(torque[j]);
-    return sqrt(be_squares(torque, count)) + sum;
+    return sqrt(be_squares(torque, count)) + be_absolutes(torque, count);
 }
 static inline double be_power(const double *qvel, const double *torque, int64_t count) {
     double sum = 0;
     for (int64_t j = 0; j < count; j++) sum += fabs(qvel[j] * torque[j]);
+    return sum;
+}
+
+/* How far a joint is beyond its limits. */
+static inline double be_beyond(double position, double low, double high) {
+    return fmax(low - position, 0) + fmax(position - high, 0);
+}
+
+/* The same, summed over joints whose limits are `soft` times their ranges wide, around the middle. ranges: pairs. */
+static inline double be_beyond_soft(const double *positions, const double *ranges, double soft, int64_t count) {
+    double sum = 0;
+    for (int64_t j = 0; j < count; j++) {
+        const double middle = (ranges[2 * j] + ranges[2 * j + 1]) / 2, width = ranges[2 * j + 1] - ranges[2 * j];
+        sum += be_beyond(positions[j], middle - 0.5 * width * soft, middle + 0.5 * width * soft);
+    }
     return sum;
 }
 
@@ -208,18 +245,6 @@ static inline void be_write_reward(const be_batch *batch, int64_t lane, const be
 
 enum { BE_COMMAND = 3 };
 
-/* Commands between params, as in BE_COMMAND_RANGE: lowest and highest of each part. */
-#define BE_COMMAND_RANGE(name, low, high, unit)                                                                        \
-    MJ_WITHIN("command_" name "_min", low, -1e6, 1e6, "least command, " unit),                                         \
-        MJ_WITHIN("command_" name "_max", high, -1e6, 1e6, "largest command, " unit)
-
-/* ranges: the first of their params. The command is all 0 with probability `stands`. */
-static inline void be_command_draw(be_batch *batch, int64_t lane, int ranges, double stands,
-                                   double command[BE_COMMAND]) {
-    for (int j = 0; j < BE_COMMAND; j++) command[j] = be_draw_between(batch, lane, ranges + 2 * j);
-    if (be_rng_double(&batch->rng[lane]) < stands) memset(command, 0, BE_COMMAND * sizeof *command);
-}
-
 /* Commands that are kept for a time, whose mean is BE_COMMAND_SECONDS. */
 #define BE_COMMAND_SECONDS 5.0
 #define BE_COMMAND_FIELD {"command", BE_F64, BE_COMMAND, "velocities to follow: m/s forwards, m/s to the left, rad/s"}
@@ -247,6 +272,36 @@ static inline void be_command_step(double command[BE_COMMAND], int32_t *steps, c
         if (changes) command[j] = moves ? drawn : 0;
     }
     *steps = be_command_steps(rng, dt);
+}
+
+/* Commands between params, as in BE_COMMAND_RANGE: lowest and highest of each part. */
+#define BE_COMMAND_RANGE(name, low, high, unit)                                                                        \
+    MJ_WITHIN("command_" name "_min", low, -1e6, 1e6, "least command, " unit),                                         \
+        MJ_WITHIN("command_" name "_max", high, -1e6, 1e6, "largest command, " unit)
+
+/* ranges: the first of their params. The command is all 0 with probability `stands`. */
+static inline void be_command_draw(be_batch *batch, int64_t lane, int ranges, double stands,
+                                   double command[BE_COMMAND]) {
+    for (int j = 0; j < BE_COMMAND; j++) command[j] = be_draw_between(batch, lane, ranges + 2 * j);
+    if (be_rng_double(&batch->rng[lane]) < stands) memset(command, 0, BE_COMMAND * sizeof *command);
+}
+
+/* Such commands that are kept for `steps` steps: two fields that follow each other. `command` is the index of the first
+ * one in the functions below. They are all 0 with probability 1/10. */
+#define BE_COMMAND_FIELDS(command, steps)                                                                              \
+    [command] = BE_COMMAND_FIELD, [(command) + 1] = {"step", BE_I32, 1, "since the command has changed", 0, steps}
+static inline void be_command_begin(be_batch *batch, int64_t lane, int command, int ranges) {
+    be_command_draw(batch, lane, ranges, 0.1, MJ_FIELD(batch, command, double, lane));
+    MJ_FIELD(batch, command + 1, int32_t, lane)[0] = 0;
+}
+/* To be called once a step. */
+static inline void be_command_keep(be_batch *batch, int64_t lane, int command, int ranges, int32_t steps) {
+    int32_t *step = MJ_FIELD(batch, command + 1, int32_t, lane);
+    if (*step < steps) {
+        *step += 1;
+    } else {
+        be_command_begin(batch, lane, command, ranges);
+    }
 }
 
 /* ---- pushes: now and then, a force on the trunk that changes its velocity by `kick` / pi --------------- */
@@ -339,6 +394,7 @@ typedef struct be_feet_sums {
     double clearance; /* distances from the wanted height, each times the root of the foot's speed */
     double height;    /* of feet that touch down: squared relative errors of how high they were */
     double air_time;  /* of feet that touch down: how long they were in the air, each less 0.1 s */
+    double long_time; /* the same less 0.2 s, of each at most 0.3 s */
 } be_feet_sums;
 
 static inline void be_feet_start(be_batch *batch, int64_t lane, int air_time, int count) {
@@ -347,19 +403,20 @@ static inline void be_feet_start(be_batch *batch, int64_t lane, int air_time, in
     memset(MJ_FIELD(batch, air_time + BE_LAST_CONTACT, uint8_t, lane), 0, (size_t)count);
 }
 
-/* To be called after the physics. found: the first of the rows of reads that say, for `count` feet each, whether a foot
- * is on the floor; where it is; and its velocity. wanted: how high feet are to be lifted, m. */
-static inline be_feet_sums be_feet_step(be_batch *batch, int64_t lane, int air_time, int found, int count,
-                                        double wanted) {
+/* To be called after the physics. found: the first of the rows of reads that say, for `count` feet each, whether its
+ * `parts` parts are on the floor; where it is; and its velocity. wanted: how high feet are to be lifted, m. */
+static inline be_feet_sums be_feet_step_of(be_batch *batch, int64_t lane, int air_time, int found, int count, int parts,
+                                           double wanted) {
     double *air = MJ_FIELD(batch, air_time, double, lane),
            *peak = MJ_FIELD(batch, air_time + BE_SWING_PEAK, double, lane);
     const uint8_t *last = MJ_FIELD(batch, air_time + BE_LAST_CONTACT, uint8_t, lane);
     const double dt = be_mujoco_dt(batch);
+    const int place = found + parts * count;
     be_feet_sums sums = {0};
     for (int k = 0; k < count; k++) {
-        const double height = be_mujoco_read_of(batch, lane, found + count + k)[2];
-        const double moved = be_squares(be_mujoco_read_of(batch, lane, found + 2 * count + k), 2);
-        const int contact = be_mujoco_read_of(batch, lane, found + k)[0] > 0;
+        const double height = be_mujoco_read_of(batch, lane, place + k)[2];
+        const double moved = be_squares(be_mujoco_read_of(batch, lane, place + count + k), 2);
+        const int contact = be_touches(batch, lane, found + k * parts, parts);
         const int touches = air[k] > 0 && (contact || last[k]);
         air[k] += dt;
         peak[k] = fmax(peak[k], height);
@@ -368,21 +425,29 @@ static inline be_feet_sums be_feet_step(be_batch *batch, int64_t lane, int air_t
         if (!touches) continue;
         sums.height += (peak[k] / wanted - 1) * (peak[k] / wanted - 1);
         sums.air_time += air[k] - 0.1;
+        sums.long_time += fmin(air[k] - 0.2, 0.3);
     }
     return sums;
 }
+static inline be_feet_sums be_feet_step(be_batch *batch, int64_t lane, int air_time, int found, int count,
+                                        double wanted) {
+    return be_feet_step_of(batch, lane, air_time, found, count, 1, wanted);
+}
 
 /* To be called when rewards and observations have been computed. Returns the mean of swing_peak. */
-static inline double be_feet_end(be_batch *batch, int64_t lane, int air_time, int found, int count) {
+static inline double be_feet_end_of(be_batch *batch, int64_t lane, int air_time, int found, int count, int parts) {
     double *air = MJ_FIELD(batch, air_time, double, lane),
            *peak = MJ_FIELD(batch, air_time + BE_SWING_PEAK, double, lane), sum = 0;
     for (int k = 0; k < count; k++) {
-        const int contact = be_mujoco_read_of(batch, lane, found + k)[0] > 0;
+        const int contact = be_touches(batch, lane, found + k * parts, parts);
         MJ_FIELD(batch, air_time + BE_LAST_CONTACT, uint8_t, lane)[k] = (uint8_t)contact;
         if (contact) air[k] = peak[k] = 0;
         sum += peak[k];
     }
     return sum / count;
+}
+static inline double be_feet_end(be_batch *batch, int64_t lane, int air_time, int found, int count) {
+    return be_feet_end_of(batch, lane, air_time, found, count, 1);
 }
 
 #endif

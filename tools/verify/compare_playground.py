@@ -19,7 +19,7 @@ from gymnasium.vector import AutoresetMode
 from mujoco_playground._src import mjx_env
 from mujoco_playground._src.locomotion.go1 import joystick as go1
 from mujoco_playground._src.locomotion.spot import joystick as spot
-from playground import small_humanoids
+from playground import humanoids, small_humanoids
 from playground.common import Differences, data_of, stepped
 
 import batchenv
@@ -141,7 +141,11 @@ def main():
     for name, value in (("lanes", 64), ("steps", 80), ("seed", 0)):
         parser.add_argument(f"--{name}", type=int, default=value)
     given = parser.parse_args()
-    comparisons = {**dict.fromkeys(TASKS, compare), **dict.fromkeys(small_humanoids.TASKS, small_humanoids.compare)}
+    comparisons = {
+        **dict.fromkeys(TASKS, compare),
+        **dict.fromkeys(humanoids.TASKS, humanoids.compare),
+        **dict.fromkeys(small_humanoids.TASKS, small_humanoids.compare),
+    }
     unknown = set(given.ids) - set(comparisons)
     if unknown:
         parser.error(f"no comparison of {', '.join(sorted(unknown))}; there are {', '.join(comparisons)}")

@@ -63,14 +63,14 @@ class Locomotion(tasks.Task):
     """What the tasks have in common.
 
     robot: the name of its folder. SCENES: {name of the task: file}; the first is the default.
-    gains: defaults of Kp and Kd; None: the model's, without such keywords. sim_dt: its default, s.
-    ccd_iterations: of the model; None: as it is.
+    gains: defaults of Kp and Kd; None: the model's own, without such keywords. ccd_iterations: of the model; None: as
+    it is.
     """
 
     robot: str
     SCENES: dict[str, str]
-    gains: tuple[float, float] | None
     sim_dt = 0.004
+    gains: tuple[float, float] | None = None
     ccd_iterations: int | None = None
     xml_file = None
     xml_meaning = "another model with the same names: the path of an XML file, or XML text"
@@ -80,15 +80,15 @@ class Locomotion(tasks.Task):
     @property
     def own(self):  # pyright: ignore[reportIncompatibleVariableOverride]
         names = list(self.SCENES)
-        kept = (
+        shared = (
             ("task", names[0], f"which of the package's scenes: {' or '.join(names)}"),
             ("ctrl_dt", 0.02, "s per step of the env: says frame_skip"),
             ("sim_dt", self.sim_dt, "s per step of MuJoCo"),
         )
         if self.gains is None:
-            return kept
+            return shared
         return (
-            *kept,
+            *shared,
             ("Kp", self.gains[0], "gain of the joints' position servos, N m/rad"),
             ("Kd", self.gains[1], "damping of the joints, N m s/rad"),
         )
@@ -126,21 +126,26 @@ class Locomotion(tasks.Task):
         model.opt.timestep = self._within("sim_dt", 1e-6, 1)
         if self.ccd_iterations is not None:
             model.opt.ccd_iterations = self.ccd_iterations
-        if self.gains is not None:
-            gain = self._within("Kp", 0, 1e6)
-            model.actuator_gainprm[:, 0], model.actuator_biasprm[:, 1] = gain, -gain
-            model.dof_damping[6:] = self._within("Kd", 0, 1e6)
+        if self.gains is None:
+            return model
+        gain = self._within("Kp", 0, 1e6)
+        model.actuator_gainprm[:, 0], model.actuator_biasprm[:, 1] = gain, -gain
+        model.dof_damping[6:] = self._within("Kd", 0, 1e6)
         return model
+
+
+TERRAINS = {
+    "flat_terrain": "scene_mjx_feetonly_flat_terrain.xml",
+    "rough_terrain": "scene_mjx_feetonly_rough_terrain.xml",
+}
+_COMMANDS = "command_lin_vel_x", "command_lin_vel_y", "command_ang_vel_yaw"
 
 
 class Go1Joystick(Locomotion):
     """Go1JoystickFlatTerrain-v0 and Go1JoystickRoughTerrain-v0."""
 
     robot = "go1"
-    SCENES = {
-        "flat_terrain": "scene_mjx_feetonly_flat_terrain.xml",
-        "rough_terrain": "scene_mjx_feetonly_rough_terrain.xml",
-    }
+    SCENES = TERRAINS
     gains = 35.0, 0.5
     ccd_iterations = 20
 
@@ -162,3 +167,17 @@ class Op3Joystick(Locomotion):
     gains = 21.1, 1.084
     ccd_iterations = 10
     ranges = _COMMANDS
+
+
+class Humanoid(Locomotion):
+    """What robots with two legs have in common."""
+
+    SCENES = TERRAINS
+    sim_dt = 0.002
+    ranges = ("push_interval", "push_magnitude", *_COMMANDS)
+
+
+class G1Joystick(Humanoid):
+    """G1JoystickFlatTerrain-v0 and G1JoystickRoughTerrain-v0."""
+
+    robot = "g1"

@@ -17,6 +17,7 @@ class Data:
 
     qpos: jax.Array
     qvel: jax.Array
+    qacc: jax.Array
     ctrl: jax.Array
     sensordata: jax.Array
     xpos: jax.Array

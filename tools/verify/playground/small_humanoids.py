@@ -115,7 +115,7 @@ def compare(env_id, lanes, steps, seed):
         same("terminated", ended, theirs.done)
         differences.terms(infos, theirs.metrics)
         for name in before.keys() & theirs.info.keys():
-            kept = before["step"] < 500 if name == "command" else slice(None)
+            kept = before["step"] < 500 if name == "command" else ~ended if name == "step" else slice(None)
             same(name, after[name], theirs.info[name], kept)
         if ended.any():
             env.reset(options={"reset_mask": ended})

@@ -60,8 +60,7 @@ static const be_field state[] = {
     [HISTORY] = {"obs_history", BE_F32, SEEN, "the observation: of the last steps, the last first"},
     [LAST_ACTION] = {"last_act", BE_F32, JOINTS, "the last action"},
     [ACTION_BEFORE] = {"last_last_act", BE_F32, JOINTS, "the action before"},
-    [COMMAND] = BE_COMMAND_FIELD,
-    [COMMAND_STEP] = {"step", BE_I32, 1, "since the command has changed", 0, COMMAND_TIME},
+    BE_COMMAND_FIELDS(COMMAND, COMMAND_TIME),
     {0},
 };
 
@@ -124,18 +123,12 @@ static int observe(be_batch *b, const int64_t *lanes, int64_t count, const be_ro
 
 /* ---- episodes -------------------------------------------------------------------------------------------- */
 
-/* A new command: all 0, with probability 1/10. */
-static void draw_command(be_batch *b, int64_t lane) {
-    be_command_draw(b, lane, RANGE, 0.1, MJ_FIELD(b, COMMAND, double, lane));
-    MJ_FIELD(b, COMMAND_STEP, int32_t, lane)[0] = 0;
-}
-
 static int start(be_batch *b, int64_t lane, const be_rows *rows, be_error *error) {
     double *const *arrays = be_mujoco_arrays(b, lane);
     be_append(arrays[MJ_QPOS], be_mujoco_read_of(b, lane, BE_HOME), 7 + JOINTS);
     memset(arrays[MJ_QVEL], 0, (6 + JOINTS) * sizeof(double));
     const int status = be_mujoco_begin(b, lane, error);
-    draw_command(b, lane);
+    be_command_begin(b, lane, COMMAND, RANGE);
     for (int field = HISTORY; field <= ACTION_BEFORE; field++) {
         memset(MJ_FIELD(b, field, float, lane), 0, (size_t)b->field_size[field] * sizeof(float));
     }
@@ -180,7 +173,7 @@ static int step(be_batch *b, int64_t lane, int64_t end, const be_rows *rows, be_
     const int status = be_mujoco_advance(b, lane, rows, UNSTABLE, error);
     if (status != BE_OK) return status;
     const float *action = MJ_ACTION(b, rows, lane);
-    int32_t *command_step = MJ_FIELD(b, COMMAND_STEP, int32_t, lane);
+    const int32_t command_step = MJ_FIELD(b, COMMAND_STEP, int32_t, lane)[0];
     double terms[TERMS];
     see(b, lane);
     (void)observe(b, &lane, 1, rows, error);
@@ -188,15 +181,11 @@ static int step(be_batch *b, int64_t lane, int64_t end, const be_rows *rows, be_
     be_reward_trunk(b, lane, MJ_FIELD(b, COMMAND, double, lane), be_param_of(b, SIGMA, lane), terms);
     reward_joints(b, lane, action, terms);
     reward_feet(b, lane, terms);
-    terms[TERMINATION] = over && *command_step < COMMAND_TIME;
+    terms[TERMINATION] = over && command_step < COMMAND_TIME;
     be_write_reward(b, lane, rows, terms, TERMS, WEIGHT, TERM_INFO);
     rows->terminated[lane - rows->first] = over;
     be_keep_actions(b, lane, LAST_ACTION, action);
-    if (*command_step == COMMAND_TIME) {
-        draw_command(b, lane);
-    } else {
-        *command_step = over ? 0 : *command_step + 1;
-    }
+    be_command_keep(b, lane, COMMAND, RANGE, COMMAND_TIME);
     return BE_OK;
 }
 

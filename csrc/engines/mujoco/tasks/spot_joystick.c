@@ -31,19 +31,18 @@ enum {
     PUSHES = WEIGHT + TERMS, RANGE = PUSHES + BE_PUSH_COUNT
 };
 /* clang-format on */
-#define NOISE(name, value, unit) MJ_WITHIN("noise_" name, value, 0, 1e6, "noise of observations: " unit)
 #define WEIGHT_PARAM(name, text, weight, doc) [WEIGHT + (name)] = MJ_WEIGHT("reward_" text, weight, doc),
 static const be_param params[] = {
     MJ_SHARED_PARAMS(5),
     [ACTION_SCALE] = MJ_WEIGHT("action_scale", 0.3, "how far an action of 1 moves a joint's target, rad"),
     [EARLY] = {"early_termination", BE_PARAM_BOOL, 1, 0, 1, NULL, "episodes end where the robot tilts", 0, 1},
     [HISTORY_LEN] = {"history_len", BE_PARAM_INT, 3, 1, 100, NULL, "how many errors of joints are observed"},
-    [NOISE_JOINT_POS] = NOISE("joint_pos", 0.05, "rad"),
-    [NOISE_GYRO] = NOISE("gyro", 0.1, "rad/s"),
-    [NOISE_GRAVITY] = NOISE("gravity", 0.03, "of a vector of length 1"),
-    [NOISE_FEET_POS] = NOISE("feet_pos_x", 0.01, "m"),
-    [NOISE_FEET_POS + 1] = NOISE("feet_pos_y", 0.005, "m"),
-    [NOISE_FEET_POS + 2] = NOISE("feet_pos_z", 0.02, "m"),
+    [NOISE_JOINT_POS] = BE_NOISE("joint_pos", 0.05, "rad"),
+    [NOISE_GYRO] = BE_NOISE("gyro", 0.1, "rad/s"),
+    [NOISE_GRAVITY] = BE_NOISE("gravity", 0.03, "of a vector of length 1"),
+    [NOISE_FEET_POS] = BE_NOISE("feet_pos_x", 0.01, "m"),
+    [NOISE_FEET_POS + 1] = BE_NOISE("feet_pos_y", 0.005, "m"),
+    [NOISE_FEET_POS + 2] = BE_NOISE("feet_pos_z", 0.02, "m"),
     [SIGMA] = MJ_WITHIN("tracking_sigma", 0.25, 1e-9, 1e6, "squared error at which rewards for tracking are 1/e"),
     [FOOT_HEIGHT] = MJ_WITHIN("max_foot_height", 0.12, 1e-9, 1e6, "how high feet are to be lifted, m"),
     FOR_ALL_TERMS(WEIGHT_PARAM) BE_PUSH_PARAMS(PUSHES),
@@ -82,8 +81,7 @@ static const be_field state[] = {
     [HISTORY] = {"qpos_error_history", BE_F32, JOINTS, "joints less their targets, the last first, rad"},
     [LAST_ACTION] = {"last_act", BE_F32, JOINTS, "the last action"},
     [ACTION_BEFORE] = {"last_last_act", BE_F32, JOINTS, "the action before"},
-    [COMMAND] = BE_COMMAND_FIELD,
-    [COMMAND_STEP] = {"step", BE_I32, 1, "since the command has changed", 0, COMMAND_TIME},
+    BE_COMMAND_FIELDS(COMMAND, COMMAND_TIME),
     BE_FEET_FIELDS(AIR_TIME, FEET),
     [PUSH] = BE_PUSH_FIELD,
     {0},
@@ -196,12 +194,6 @@ static void push(be_batch *b, int64_t lane) {
     be_push_step(b, lane, PUSHES, push_of(b, lane), be_mujoco_read_of(b, lane, MASS)[0], force_of(b, lane));
 }
 
-/* A new command: all 0, with probability 1/10. */
-static void draw_command(be_batch *b, int64_t lane) {
-    be_command_draw(b, lane, RANGE, 0.1, MJ_FIELD(b, COMMAND, double, lane));
-    MJ_FIELD(b, COMMAND_STEP, int32_t, lane)[0] = 0;
-}
-
 static int start(be_batch *b, int64_t lane, const be_rows *rows, be_error *error) {
     double *const *arrays = be_mujoco_arrays(b, lane), *qpos = arrays[MJ_QPOS];
     be_append(qpos, be_mujoco_read_of(b, lane, BE_HOME), 7 + JOINTS);
@@ -210,7 +202,7 @@ static int start(be_batch *b, int64_t lane, const be_rows *rows, be_error *error
     const int status = be_mujoco_begin_controlled(b, lane, error);
 
     be_push_start(b, lane, PUSHES, push_of(b, lane));
-    draw_command(b, lane);
+    be_command_begin(b, lane, COMMAND, RANGE);
     for (int field = HISTORY; field <= ACTION_BEFORE; field++) {
         memset(MJ_FIELD(b, field, float, lane), 0, (size_t)b->field_size[field] * sizeof(float));
     }
@@ -239,12 +231,7 @@ static void reward_joints(const be_batch *b, int64_t lane, const float *action, 
 /* What changes after rewards and observations. */
 static void end_step(be_batch *b, int64_t lane, const float *action) {
     be_keep_actions(b, lane, LAST_ACTION, action);
-    int32_t *step = MJ_FIELD(b, COMMAND_STEP, int32_t, lane);
-    if (*step < COMMAND_TIME) {
-        *step += 1;
-    } else {
-        draw_command(b, lane);
-    }
+    be_command_keep(b, lane, COMMAND, RANGE, COMMAND_TIME);
     push(b, lane);
 }
 
