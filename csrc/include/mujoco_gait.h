@@ -49,15 +49,19 @@ static inline double be_wanted_height(double phase, double swing) {
     return swing * (rises ? share : 1 - share);
 }
 
-/* The reward for that. foot: the first of the rows of reads that say where the feet are. */
-static inline double be_reward_gait(const be_batch *batch, int64_t lane, int phase, int foot, double swing) {
+/* The squared error of that, m^2, and the reward for it. foot: the first of the rows of reads that say where the feet
+ * are. */
+static inline double be_gait_error(const be_batch *batch, int64_t lane, int phase, int foot, double swing) {
     const double *phases = MJ_FIELD(batch, phase, double, lane);
     double error = 0;
     for (int k = 0; k < BE_LEGS; k++) {
         const double gap = be_mujoco_read_of(batch, lane, foot + k)[2] - be_wanted_height(phases[k], swing);
         error += gap * gap;
     }
-    return be_tracking(error, 0.01);
+    return error;
+}
+static inline double be_reward_gait(const be_batch *batch, int64_t lane, int phase, int foot, double swing) {
+    return be_tracking(be_gait_error(batch, lane, phase, foot, swing), 0.01);
 }
 
 /* ---- kicks: pushes that change the velocity of the robot at once, after equal times ----------------------- */

@@ -181,3 +181,17 @@ class G1Joystick(Humanoid):
     """G1JoystickFlatTerrain-v0 and G1JoystickRoughTerrain-v0."""
 
     robot = "g1"
+
+
+class H1InplaceGaitTracking(Locomotion):
+    """H1InplaceGaitTracking-v0."""
+
+    robot = "h1"
+    SCENES = {"flat_terrain": "scene_mjx_feetonly.xml"}
+    ranges: tuple[str, ...] = ("gait_frequency", "foot_height")
+
+
+class H1JoystickGaitTracking(H1InplaceGaitTracking):
+    """H1JoystickGaitTracking-v0."""
+
+    ranges = (*H1InplaceGaitTracking.ranges, *_COMMANDS)

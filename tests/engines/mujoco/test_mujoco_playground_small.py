@@ -11,16 +11,23 @@ from gymnasium.vector import AutoresetMode
 from helpers.mujoco import mujoco
 from helpers.playground import make_robots, play, random_actions, uniform
 
-OP3 = "Op3Joystick-v0"
-JOINTS = {OP3: 20}
+OP3, INPLACE, JOYSTICK = "Op3Joystick-v0", "H1InplaceGaitTracking-v0", "H1JoystickGaitTracking-v0"
+JOINTS = {OP3: 20, INPLACE: 19, JOYSTICK: 19}
 WEIGHTS = {
     OP3: {
         "tracking_lin_vel": 1.5, "tracking_ang_vel": 0.8, "lin_vel_z": -2.0, "ang_vel_xy": -0.05, "orientation": -5.0,
         "torques": -0.0002, "action_rate": -0.01, "zero_cmd": -0.5, "termination": -1.0, "feet_slip": -0.1,
         "feet_clearance": 0.0, "energy": -0.0001,
     },
+    INPLACE: {"feet_phase": 2.0, "pose": -0.5, "ang_vel": -0.5, "lin_vel": -0.5},
+    JOYSTICK: {
+        "tracking_lin_vel": 3.5, "tracking_ang_vel": 0.75, "lin_vel_z": 0.0, "ang_vel_xy": 0.0, "feet_phase": 5.0,
+        "pose": -2.5, "feet_air_time": 0.0, "foot_slip": 0.0, "action_rate": -0.01,
+    },
 }  # fmt: skip
-WITHOUT_NOISE = {OP3: {"obs_noise": 0.0}}
+# Keywords of comparisons, and how strong a torque turns joints beyond their limits.
+KEYWORDS = {OP3: {"obs_noise": 0.0}, INPLACE: {"noise_level": 0.0}, JOYSTICK: {"noise_level": 0.0, "gaits": 2}}
+TORQUES = {OP3: 200.0, INPLACE: 1000.0, JOYSTICK: 1000.0}
 RANGES = [f"command_{name}" for name in ("lin_vel_x", "lin_vel_y", "ang_vel_yaw")]
 
 
@@ -96,16 +103,94 @@ class Op3Lane(Lane):
         return max(sum(weighted.values()) * 0.02, 0)
 
 
-LANES = {OP3: Op3Lane}
+class H1Lane(Lane):
+    sites = ("left_foot", "right_foot")
+    sharpness = 0.1
+
+    def __init__(self, *args):
+        super().__init__(*args)
+        self.targets = np.clip(self.centre() + self.action, self.low, self.high)
+        # Playground uses numbers of sensors as places in sensordata.
+        places = [
+            [self.model.sensor(f"{side}_foot{i}_floor_found").id for i in (1, 2, 3)] for side in ("left", "right")
+        ]
+        self.contact = (self.data.sensordata[np.array(places)] > 0).any(1)
+
+    def centre(self):
+        self.action *= 0.6
+        return self.pose
+
+    def observation(self):
+        before, command = self.before, [self.before["command"]] if "command" in self.before else []
+        return np.concatenate([
+            self.sensor("gyro"), self.sensor("upvector"), self.angles - self.pose, self.speeds, self.last, *command,
+            self.speeds, before["qvel_history"][:-19],
+            self.angles - self.targets, before["qpos_error_history"][:-19],
+            self.contact, np.cos(before["phase"]), np.sin(before["phase"]),
+            [before["gait_freq"], before["gait"], before["foot_height"]],
+        ])  # fmt: skip
+
+    def ended(self):
+        return self.exceeds() or bool(self.sensor("upvector")[2] < 0.85 and self.early)
+
+    def terms(self):
+        x = (self.before["phase"] + np.pi) / (2 * np.pi)
+        rise = [t**3 + 3 * t**2 * (1 - t) for t in (2 * x, 2 * x - 1)]
+        wanted = self.before["foot_height"] * np.where(x <= 0.5, rise[0], 1 - rise[1])
+        weights = np.array([5, 5, 0, 0, 5, 5, 5, 0, 0, 5, 2, *[1] * 8])
+        return {
+            "feet_phase": np.exp(-((self.heights - wanted) ** 2).sum() / self.sharpness),
+            "pose": ((self.angles - self.pose) ** 2 * weights).sum(),
+            **self.others(),
+        }
+
+    def others(self):
+        return {
+            "ang_vel": (self.sensor("global_angvel") ** 2).sum(),
+            "lin_vel": (self.sensor("global_linvel")[:2] ** 2).sum(),
+        }
+
+    def reward(self, weighted):
+        costs = sum(term for name, term in weighted.items() if name != "feet_phase")
+        return weighted["feet_phase"] * np.exp(0.2 * costs) * 0.02
 
 
-def disturb(env, number, joints):
-    """Some robots are turned over, and others get a joint beyond its limits."""
+class H1JoystickLane(H1Lane):
+    sharpness = 0.01
+
+    def centre(self):
+        self.action *= 0.3
+        return self.before["motor_targets"]
+
+    def others(self):
+        action, before, speed = self.action / 0.3, self.before, np.linalg.norm(self.moves, axis=1)
+        first = (before["feet_air_time"] > 0) & (self.contact | before["last_contact"])
+        air_time = ((before["feet_air_time"] + 0.02 - 0.1) * first).sum()
+        terms = self.tracking(0.5) | {
+            "feet_air_time": air_time * (np.linalg.norm(before["command"][:2]) > 0.05),
+            "foot_slip": (speed**2 * self.contact).sum(),
+            "action_rate": ((self.last - self.earlier) ** 2).sum()
+            + ((self.last - 2 * self.earlier + action) ** 2).sum(),
+        }
+        terms["lin_vel_z"] *= before["gait"] > 0
+        return terms
+
+    def reward(self, weighted):
+        return max(sum(weighted.values()) * 0.02, 0)
+
+
+LANES = {OP3: Op3Lane, INPLACE: H1Lane, JOYSTICK: H1JoystickLane}
+
+
+def disturb(env, number, joints, torque):
+    """Some robots are turned over, and others get a joint beyond its limits. Some feet get a time in the air."""
     forces, torques = np.zeros_like(env.state["xfrc_applied"]), np.zeros_like(env.state["qfrc_applied"])
     which = np.arange(len(forces)) + number // 15
     forces[which % 4 == 1, 1, 3:5] = 10.0 * env.get_attr("model")[0].body_subtreemass[1]
-    torques[which % 6 == 2, 6 + number // 15 % joints] = 200.0
-    env.set_state({"xfrc_applied": forces, "qfrc_applied": torques})
+    torques[which % 6 == 2, 6 + number // 15 % joints] = torque
+    air_time = np.random.default_rng(number).choice([0.0, 0.2], (len(forces), 2))
+    more = {"feet_air_time": air_time} if "feet_air_time" in env.state else {}
+    env.set_state({"xfrc_applied": forces, "qfrc_applied": torques, **more})
 
 
 @pytest.mark.parametrize("env_id", LANES)
@@ -113,16 +198,17 @@ def test_like_the_formulas_in_numpy(env_id):
     lanes, joints = 12, JOINTS[env_id]
     which = np.arange(lanes)
     weights = {name: weight or 0.3 for name, weight in WEIGHTS[env_id].items()}
-    keywords = {f"reward_{name}": weight for name, weight in weights.items()} | WITHOUT_NOISE[env_id]
-    env = make_robots(
-        env_id, lanes, early_termination=which % 3 > 0, **keywords, **commands(np.where(which % 4, 1.0, 0.0))
-    )
+    keywords = {f"reward_{name}": weight for name, weight in weights.items()} | KEYWORDS[env_id]
+    if env_id != INPLACE:
+        keywords |= commands(np.where(which % 4, 1.0, 0.0))
+    env = make_robots(env_id, lanes, early_termination=which % 3 > 0, **keywords)
     env.reset(seed=1)
-    env.set_state({"step": np.where(which % 2, 0, 480)})
+    if env_id != INPLACE:
+        env.set_state({"step": np.where(which % 2, 0, 480)})
     model, largest, reasons = env.get_attr("model")[0], dict.fromkeys(weights, 0.0), set()
     size = np.where(which % 2, 1, 0.2).astype(np.float32)[:, None]
     for number, actions in enumerate(random_actions(lanes, 40, joints) * size):
-        disturb(env, number, joints)
+        disturb(env, number, joints, TORQUES[env_id])
         before = {name: values.copy() for name, values in env.state.items()}
         observations, rewards, ended, _, infos = env.step(actions)
         told = [
@@ -141,8 +227,13 @@ def test_like_the_formulas_in_numpy(env_id):
         reasons |= {(bool(end), lane.exceeds()) for end, lane in zip(ended, told, strict=True)}
         assert (env.state["last_act"] == actions).all()
         assert (env.state["last_last_act"] == before["last_act"]).all()
-        step = np.where(before["step"] == 500, 0, before["step"] + 1)
-        assert (env.state["step"] == step).all()
+        if env_id != INPLACE:
+            step = np.where(before["step"] == 500, 0, before["step"] + 1)
+            assert (env.state["step"] == step).all()
+        if env_id != OP3:
+            phase = np.fmod(before["phase"] + before["phase_dt"][:, None] + np.pi, 2 * np.pi) - np.pi
+            np.testing.assert_allclose(env.state["phase"], phase, rtol=1e-9, atol=1e-9)
+            np.testing.assert_allclose(env.state["motor_targets"], [lane.targets for lane in told], rtol=1e-12)
         if ended.any():
             env.reset(options={"reset_mask": ended})
     assert min(largest.values()) > 0, largest
@@ -151,7 +242,7 @@ def test_like_the_formulas_in_numpy(env_id):
 
 @pytest.mark.parametrize("env_id", LANES)
 def test_lanes_are_stepped_in_groups(env_id):
-    env = make_robots(env_id, 16)
+    env = make_robots(env_id, 16, autoreset_mode=AutoresetMode.SAME_STEP)
     env.reset(seed=0)
     for actions in random_actions(16, 20, JOINTS[env_id], size=0.2):
         env.step(actions)
@@ -212,22 +303,83 @@ def test_op3s_model_and_controls():
     assert (model.actuator_gainprm[:, 0] == 30).all() and (model.actuator_biasprm[:, 1] == -30).all()
     assert (model.dof_damping[:6] == 0).all() and (model.dof_damping[6:] == 0.7).all()
     assert model.opt.timestep == 0.005 and model.opt.ccd_iterations == 10 and env.get_params()["frame_skip"] == 4
-    same_physics(env, random_actions(9, 6, 20), model.keyframe("stand_bent_knees").qpos[7:], 8.0)
+    pose, scale = model.keyframe("stand_bent_knees").qpos[7:], 8.0
+    same_physics(env, random_actions(9, 6, 20), lambda targets, actions: pose + actions * scale)
 
 
-def same_physics(env, all_actions, centre, scale):
-    """A lane's positions and velocities are mj_step's, bit for bit. centre: what actions of 0 stand for."""
+@pytest.mark.parametrize("env_id", [INPLACE, JOYSTICK])
+def test_h1s_model_and_controls(env_id):
+    """With commands, targets move on from where they are, and they begin at 0."""
+    env = make_robots(env_id, 9, action_scale=0.4)
+    env.reset(seed=5)
+    pose = env.get_attr("model")[0].keyframe("home").qpos[7:]
+    same_physics(
+        env,
+        random_actions(9, 6, 19),
+        lambda targets, actions: (targets if env_id == JOYSTICK else pose) + actions * 0.4,
+    )
+
+
+def same_physics(env, all_actions, moved):
+    """A lane's positions and velocities are mj_step's, bit for bit. moved: new targets from the last ones and
+    actions."""
     model, steps = env.get_attr("model")[0], env.get_params()["frame_skip"]
-    datas = [mujoco.MjData(model) for _ in range(env.num_envs)]
+    datas, targets = [mujoco.MjData(model) for _ in range(env.num_envs)], np.zeros((env.num_envs, model.nu))
     for data, qpos, qvel in zip(datas, env.get_attr("qpos"), env.get_attr("qvel"), strict=True):
         data.qpos[:], data.qvel[:] = qpos, qvel
         mujoco.mj_forward(model, data)
     for actions in all_actions:
         env.step(actions)
+        targets = np.clip(moved(targets, actions.astype(float)), *model.actuator_ctrlrange.T)
         for i, (qpos, qvel) in enumerate(zip(env.get_attr("qpos"), env.get_attr("qvel"), strict=True)):
-            datas[i].ctrl[:] = np.clip(centre + actions[i].astype(float) * scale, *model.actuator_ctrlrange.T)
+            datas[i].ctrl[:] = targets[i]
             mujoco.mj_step(model, datas[i], steps)
             assert (qpos.tobytes(), qvel.tobytes()) == (datas[i].qpos.tobytes(), datas[i].qvel.tobytes())
+
+
+@pytest.mark.parametrize("env_id", [INPLACE, JOYSTICK])
+def test_h1s_starts_gaits_and_noise(env_id):
+    lanes, level, fastest = 3000, {INPLACE: 1.0, JOYSTICK: 0.6}[env_id], {INPLACE: 4.0, JOYSTICK: 2.0}[env_id]
+    env = make_robots(env_id, lanes, history_len=1)
+    observations, _ = env.reset(seed=0)
+    state, model = env.state, make_robots(env_id, 1).get_attr("model")[0]
+    home = model.keyframe("home").qpos
+    assert (np.stack(env.get_attr("qpos")) == home).all() and not np.stack(env.get_attr("qvel")).any()
+    uniform(state["gait_freq"], 0.5, fastest)
+    uniform(state["foot_height"], 0.08, 0.4)
+    np.testing.assert_allclose(state["phase_dt"], 2 * np.pi * 0.02 * state["gait_freq"])
+    jumps = state["gait"] == 1
+    assert abs(jumps.mean() - 0.5) < 0.04 if env_id == INPLACE else not jumps.any()
+    assert (state["phase"] == np.where(jumps[:, None], 0, [0, np.pi])).all()
+    noise = observations[:, :63] - np.array([0] * 5 + [1] + [0] * 57)  # upright, and at rest
+    uniform(noise[:, :3], -0.2 * level, 0.2 * level)
+    uniform(noise[:, 3:6], -0.05 * level, 0.05 * level)
+    uniform(noise[:, 6:25], -0.01 * level, 0.01 * level)
+    uniform(noise[:, 25:44], -1.5 * level, 1.5 * level)
+    assert not noise[:, 44:].any()
+    data = mujoco.MjData(model)
+    data.qpos[:] = home
+    mujoco.mj_forward(model, data)
+    found = [any(data.sensor(f"{side}_foot{i}_floor_found").data > 0 for i in (1, 2, 3)) for side in ("left", "right")]
+    rest = observations[:, -28:-7]
+    assert (rest[:, :19] == home[7:].astype(np.float32)).all() and (rest[:, 19:] == found).all()
+
+
+def test_h1s_commands():
+    lanes = 3000
+    env = make_robots(JOYSTICK, lanes)
+    observations, _ = env.reset(seed=0)
+    command = env.state["command"].copy()
+    np.testing.assert_allclose(observations[:, 63:66], command, rtol=1e-6)
+    for values, high in zip(command.T, (1.5, 0.5, 1.0), strict=True):
+        moves = values != 0
+        assert abs((~moves).mean() - 0.1 / high) < 0.03 and np.abs(values[moves]).min() >= 0.1
+        uniform(np.abs(values[moves]), 0.1, high)
+        assert abs((values[moves] > 0).mean() - 0.5) < 0.04
+    env.set_state({"step": np.where(np.arange(lanes) % 2, 499, 500)})
+    env.step(np.zeros((lanes, 19), np.float32))
+    changed = (env.state["command"] != command).any(1)
+    assert not changed[1::2].any() and changed[::2].mean() > 0.95
 
 
 @pytest.mark.parametrize("env_id", LANES)
@@ -251,6 +403,10 @@ def test_infos_and_defaults(env_id):
         (OP3, {"obs_history_size": 0}, ValueError, "obs_history_size"),
         (OP3, {"command_lin_vel_x_range": (1,)}, ValueError, "must be two numbers"),
         (OP3, {"pert_enable": True}, TypeError, "pert_enable"),
+        (INPLACE, {"Kp": 30.0}, TypeError, "Kp"),
+        (INPLACE, {"command_lin_vel_x_min": 0.0}, TypeError, "command_lin_vel_x_min"),
+        (JOYSTICK, {"gaits": 3}, ValueError, "gaits"),
+        (JOYSTICK, {"gait_frequency_range": 2.0}, ValueError, "must be two numbers"),
     ],
 )
 def test_bad_keywords(env_id, keywords, error, words):

@@ -5,6 +5,8 @@ import jax.numpy as jnp
 import numpy as np
 from gymnasium.vector import AutoresetMode
 from mujoco_playground._src import mjx_env
+from mujoco_playground._src.locomotion.h1 import inplace_gait_tracking as h1_inplace
+from mujoco_playground._src.locomotion.h1 import joystick_gait_tracking as h1_joystick
 from mujoco_playground._src.locomotion.op3 import joystick as op3
 
 import batchenv
@@ -18,22 +20,30 @@ class Robot:
     """How a task is compared.
 
     joints: how many. torque: of the joint that is turned beyond its limit now and then, N m. tipped: torque that turns
-    the robot over, N m. own: keywords of the env in addition to weights and commands.
+    the robot over, N m. own: keywords of the env in addition to weights and commands. commands: whether there are some.
+    config: Playground's.
     """
 
     joints: int
     torque: float
     tipped: float
     own = {}
+    commands = True
 
     def keywords(self, lanes):
         """Some lanes get no commands."""
+        if not self.commands:
+            return self.own
         most = np.where(np.arange(lanes) % 5 == 0, 0.0, 1.0)
         names = ("lin_vel_x", "lin_vel_y", "ang_vel_yaw")
         ranges = {f"command_{name}_{end}": sign * most for name in names for end, sign in (("min", -1), ("max", 1))}
         return {**self.own, **ranges}
 
-    def disturb(self, env, number):
+    def weights(self):
+        """Playground's, but none of them is 0."""
+        return {name: weight or 0.5 for name, weight in self.config().reward_config.scales.items()}
+
+    def disturb(self, env, number, rng):
         """Forces of the coming step: some robots are turned over, others get a joint beyond its limit."""
         forces, torques = np.zeros_like(env.state["xfrc_applied"]), np.zeros_like(env.state["qfrc_applied"])
         which = (np.arange(len(forces)) + number // 20) % 8
@@ -63,14 +73,12 @@ class Robot:
 class Op3(Robot):
     joints, torque, tipped = 20, 30.0, 8.0
     own = {"obs_noise": 0.0, "action_scale": 0.5}
+    config = staticmethod(op3.default_config)
 
     def reference(self, model, weights):
-        config = op3.default_config()
+        config = self.config()
         config.obs_noise, config.action_scale, config.reward_config.scales = 0.0, 0.5, weights
         return stepped(op3.Joystick.__new__(op3.Joystick), config, model)
-
-    def weights(self):
-        return {name: weight or 0.5 for name, weight in op3.default_config().reward_config.scales.items()}
 
     def observed(self, before):
         return jnp.asarray(before["obs_history"])
@@ -80,7 +88,45 @@ class Op3(Robot):
         return {"last_vel": unread, "motor_targets": unread}
 
 
-TASKS = {"Op3Joystick-v0": Op3()}
+class H1Inplace(Robot):
+    joints, torque, tipped = 19, 600.0, 300.0
+    own = {"noise_level": 0.0}
+    commands = False
+    config, kind = staticmethod(h1_inplace.default_config), h1_inplace.InplaceGaitTracking
+
+    def reference(self, model, weights):
+        config = self.config()
+        config.obs_noise.level, config.reward_config.scales = 0.0, weights
+        config.early_termination = self.own.get("early_termination", True)
+        env = self.kind.__new__(self.kind)
+        env._left_foot_floor_found_sensor, env._right_foot_floor_found_sensor = (
+            [model.sensor(f"{side}_foot{i}_floor_found").id for i in (1, 2, 3)] for side in ("left", "right")
+        )
+        return stepped(env, config, model)
+
+    def info(self, before):
+        return {"swing_peak": np.zeros((len(before["gait"]), 2))}
+
+
+class H1Joystick(H1Inplace):
+    own = {"noise_level": 0.0, "gaits": 2, "early_termination": False}
+    commands = True
+    config, kind = staticmethod(h1_joystick.default_config), h1_joystick.JoystickGaitTracking
+
+    def disturb(self, env, number, rng):
+        """Feet seem to be on the floor nearly always, so some get a time in the air."""
+        super().disturb(env, number, rng)
+        env.set_state({"feet_air_time": rng.choice([0.0, 0.06, 0.3], (env.num_envs, 2))})
+
+    def data(self, datas, before):
+        return data_of(datas, ctrl=before["motor_targets"])
+
+
+TASKS = {
+    "Op3Joystick-v0": Op3(),
+    "H1InplaceGaitTracking-v0": H1Inplace(),
+    "H1JoystickGaitTracking-v0": H1Joystick(),
+}
 
 
 def compare(env_id, lanes, steps, seed):
@@ -93,10 +139,12 @@ def compare(env_id, lanes, steps, seed):
     )
     step = robot.reference(env.get_attr("model")[0], weights)
     env.reset(seed=seed)
+    if robot.commands:
+        env.set_state({"step": np.where(np.arange(lanes) % 2, 0, 470)})
     rng, key, zeros = np.random.default_rng(seed), jax.random.key(seed), jnp.zeros(lanes)
     metrics = {f"reward/{name}": zeros for name in weights} | {"swing_peak": zeros}
     for number in range(steps):
-        robot.disturb(env, number)
+        robot.disturb(env, number, rng)
         before = {name: values.copy() for name, values in env.state.items() if name not in OWN or name == "obs_history"}
         actions = robot.acted(rng, lanes, number)
         observations, rewards, ended, _, infos = env.step(actions)
