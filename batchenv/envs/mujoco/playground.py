@@ -183,6 +183,12 @@ class G1Joystick(Humanoid):
     robot = "g1"
 
 
+class BerkeleyHumanoidJoystick(Humanoid):
+    """BerkeleyHumanoidJoystickFlatTerrain-v0 and BerkeleyHumanoidJoystickRoughTerrain-v0."""
+
+    robot = "berkeley_humanoid"
+
+
 class H1InplaceGaitTracking(Locomotion):
     """H1InplaceGaitTracking-v0."""
 

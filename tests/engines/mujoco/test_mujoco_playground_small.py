@@ -12,7 +12,15 @@ from helpers.mujoco import mujoco
 from helpers.playground import make_robots, play, random_actions, uniform
 
 OP3, INPLACE, JOYSTICK = "Op3Joystick-v0", "H1InplaceGaitTracking-v0", "H1JoystickGaitTracking-v0"
-JOINTS = {OP3: 20, INPLACE: 19, JOYSTICK: 19}
+FLAT, ROUGH = (f"BerkeleyHumanoidJoystick{terrain}Terrain-v0" for terrain in ("Flat", "Rough"))
+JOINTS = {OP3: 20, INPLACE: 19, JOYSTICK: 19, FLAT: 12, ROUGH: 12}
+BERKELEY = {
+    "tracking_lin_vel": 1.0, "tracking_ang_vel": 0.5, "lin_vel_z": 0.0, "ang_vel_xy": -0.15, "orientation": -1.0,
+    "base_height": 0.0, "torques": -2.5e-5, "action_rate": -0.01, "energy": 0.0, "feet_clearance": 0.0,
+    "feet_air_time": 2.0, "feet_slip": -0.25, "feet_height": 0.0, "feet_phase": 1.0, "stand_still": 0.0, "alive": 0.0,
+    "termination": -1.0, "joint_deviation_knee": -0.1, "joint_deviation_hip": -0.25, "dof_pos_limits": -1.0,
+    "pose": -1.0,
+}  # fmt: skip
 WEIGHTS = {
     OP3: {
         "tracking_lin_vel": 1.5, "tracking_ang_vel": 0.8, "lin_vel_z": -2.0, "ang_vel_xy": -0.05, "orientation": -5.0,
@@ -24,10 +32,13 @@ WEIGHTS = {
         "tracking_lin_vel": 3.5, "tracking_ang_vel": 0.75, "lin_vel_z": 0.0, "ang_vel_xy": 0.0, "feet_phase": 5.0,
         "pose": -2.5, "feet_air_time": 0.0, "foot_slip": 0.0, "action_rate": -0.01,
     },
+    FLAT: BERKELEY,
+    ROUGH: BERKELEY,
 }  # fmt: skip
 # Keywords of comparisons, and how strong a torque turns joints beyond their limits.
 KEYWORDS = {OP3: {"obs_noise": 0.0}, INPLACE: {"noise_level": 0.0}, JOYSTICK: {"noise_level": 0.0, "gaits": 2}}
-TORQUES = {OP3: 200.0, INPLACE: 1000.0, JOYSTICK: 1000.0}
+KEYWORDS |= {env_id: {"noise_level": 0.0, "push_interval_range": (0.1, 0.3)} for env_id in (FLAT, ROUGH)}
+TORQUES = {OP3: 200.0, INPLACE: 1000.0, JOYSTICK: 1000.0, FLAT: 100.0, ROUGH: 100.0}
 RANGES = [f"command_{name}" for name in ("lin_vel_x", "lin_vel_y", "ang_vel_yaw")]
 
 
@@ -47,7 +58,8 @@ class Lane:
         self.pose = model.keyframe(self.keyframe).qpos[7:]
         self.angles, self.speeds = data.qpos[7:], data.qvel[6:]
         self.low, self.high = model.actuator_ctrlrange.T
-        self.last, self.earlier = before["last_act"].astype(float), before["last_last_act"].astype(float)
+        self.last = before["last_act"].astype(float)
+        self.earlier = before.get("last_last_act", before["last_act"]).astype(float)
         self.feet = [data.site(foot) for foot in self.sites]
         self.heights = np.array([foot.xpos[2] for foot in self.feet])
         self.moves = np.stack([self.sensor(f"{foot}_global_linvel")[:2] for foot in self.sites])
@@ -179,7 +191,65 @@ class H1JoystickLane(H1Lane):
         return max(sum(weighted.values()) * 0.02, 0)
 
 
-LANES = {OP3: Op3Lane, INPLACE: H1Lane, JOYSTICK: H1JoystickLane}
+class BerkeleyLane(Lane):
+    sites = ("l_foot", "r_foot")
+
+    def __init__(self, *args):
+        super().__init__(*args)
+        self.contact = np.array([self.found(f"{side}_foot1") for side in "lr"])
+        self.first = (self.before["feet_air_time"] > 0) & (self.contact | self.before["last_contact"])
+        self.air_time = self.before["feet_air_time"] + 0.02
+
+    def observation(self):
+        before, angles, data = self.before, self.angles - self.pose, self.data
+        gravity = data.site("imu").xmat.reshape(3, 3).T @ [0, 0, -1]
+        own = [before["command"], angles, self.speeds, self.last, np.cos(before["phase"]), np.sin(before["phase"])]
+        sensed = [self.sensor("gyro"), self.sensor("accelerometer"), gravity, self.sensor("local_linvel")]
+        return np.concatenate([
+            self.sensor("local_linvel"), self.sensor("gyro"), gravity, *own, *sensed, self.sensor("global_angvel"),
+            angles, self.speeds, [data.qpos[2]], data.actuator_force, self.contact,
+            *(self.sensor(f"{foot}_global_linvel") for foot in self.sites), self.air_time,
+        ])  # fmt: skip
+
+    def ended(self):
+        return bool(self.sensor("upvector")[2] < 0)
+
+    def terms(self):
+        command, torque, away = self.before["command"], self.data.actuator_force, self.angles - self.pose
+        low, high = self.model.jnt_range[1:].T
+        slack = 0.025 * (high - low)
+        moves, speed = np.linalg.norm(command) > 0.1, np.linalg.norm(self.moves, axis=1)
+        peak = np.maximum(self.before["swing_peak"], self.heights)
+        x = (self.before["phase"] + np.pi) / (2 * np.pi)
+        t = np.where(x <= 0.5, 2 * x, 2 - 2 * x)
+        wanted = 0.1 * (t**3 + 3 * t**2 * (1 - t))
+        return self.tracking(0.5) | {
+            "orientation": (self.sensor("upvector")[:2] ** 2).sum(),
+            "base_height": (self.data.qpos[2] - 0.5) ** 2,
+            "torques": np.abs(torque).sum(),
+            "action_rate": ((self.action - self.last) ** 2).sum(),
+            "energy": np.abs(self.speeds * torque).sum(),
+            "feet_clearance": (np.abs(self.heights - 0.1) * np.sqrt(speed)).sum(),
+            "feet_air_time": np.minimum((self.air_time - 0.2) * self.first, 0.3).sum() * moves,
+            "feet_slip": np.linalg.norm(self.sensor("global_linvel")[:2]) * self.contact.sum(),
+            "feet_height": ((peak / 0.1 - 1) ** 2 * self.first).sum(),
+            "feet_phase": np.exp(-((self.heights - wanted) ** 2).sum() / 0.01),
+            "stand_still": np.abs(away).sum() * (np.linalg.norm(command) < 0.1),
+            "alive": 1.0,
+            "termination": float(self.ended()),
+            "joint_deviation_knee": np.abs(away[[3, 9]]).sum(),
+            "joint_deviation_hip": np.abs(away[[0, 1, 6, 7]]).sum() * (abs(command[1]) > 0.1),
+            "dof_pos_limits": (
+                np.maximum(low + slack - self.angles, 0) + np.maximum(self.angles - high + slack, 0)
+            ).sum(),
+            "pose": (away**2 * ([1, 1, 0.01, 0.01, 1, 1] * 2)).sum(),
+        }
+
+    def reward(self, weighted):
+        return max(sum(weighted.values()) * 0.02, 0)
+
+
+LANES = {OP3: Op3Lane, INPLACE: H1Lane, JOYSTICK: H1JoystickLane, FLAT: BerkeleyLane, ROUGH: BerkeleyLane}
 
 
 def disturb(env, number, joints, torque):
@@ -189,7 +259,7 @@ def disturb(env, number, joints, torque):
     forces[which % 4 == 1, 1, 3:5] = 10.0 * env.get_attr("model")[0].body_subtreemass[1]
     torques[which % 6 == 2, 6 + number // 15 % joints] = torque
     air_time = np.random.default_rng(number).choice([0.0, 0.2], (len(forces), 2))
-    more = {"feet_air_time": air_time} if "feet_air_time" in env.state else {}
+    more = {"feet_air_time": air_time} if joints == 19 and "feet_air_time" in env.state else {}
     env.set_state({"xfrc_applied": forces, "qfrc_applied": torques, **more})
 
 
@@ -201,7 +271,9 @@ def test_like_the_formulas_in_numpy(env_id):
     keywords = {f"reward_{name}": weight for name, weight in weights.items()} | KEYWORDS[env_id]
     if env_id != INPLACE:
         keywords |= commands(np.where(which % 4, 1.0, 0.0))
-    env = make_robots(env_id, lanes, early_termination=which % 3 > 0, **keywords)
+    if LANES[env_id] is not BerkeleyLane:
+        keywords["early_termination"] = which % 3 > 0
+    env = make_robots(env_id, lanes, **keywords)
     env.reset(seed=1)
     if env_id != INPLACE:
         env.set_state({"step": np.where(which % 2, 0, 480)})
@@ -215,6 +287,9 @@ def test_like_the_formulas_in_numpy(env_id):
             LANES[env_id](model, data, {name: values[i] for name, values in before.items()}, actions[i], i % 3 > 0)
             for i, data in enumerate(env.get_attr("data"))
         ]
+        if isinstance(observations, dict):
+            state, observations = observations["state"], observations["privileged_state"]
+            assert (observations[:, : state.shape[1]] == state).all()
         np.testing.assert_allclose(observations, [lane.observation() for lane in told], rtol=1e-6, atol=1e-6)
         terms = [{name: weights[name] * term for name, term in lane.terms().items()} for lane in told]
         for name in weights:
@@ -226,18 +301,20 @@ def test_like_the_formulas_in_numpy(env_id):
         assert ended.tolist() == [lane.ended() for lane in told]
         reasons |= {(bool(end), lane.exceeds()) for end, lane in zip(ended, told, strict=True)}
         assert (env.state["last_act"] == actions).all()
-        assert (env.state["last_last_act"] == before["last_act"]).all()
+        assert (env.state.get("last_last_act", before["last_act"]) == before["last_act"]).all()
         if env_id != INPLACE:
             step = np.where(before["step"] == 500, 0, before["step"] + 1)
             assert (env.state["step"] == step).all()
         if env_id != OP3:
             phase = np.fmod(before["phase"] + before["phase_dt"][:, None] + np.pi, 2 * np.pi) - np.pi
             np.testing.assert_allclose(env.state["phase"], phase, rtol=1e-9, atol=1e-9)
+        if env_id in (INPLACE, JOYSTICK):
             np.testing.assert_allclose(env.state["motor_targets"], [lane.targets for lane in told], rtol=1e-12)
         if ended.any():
             env.reset(options={"reset_mask": ended})
     assert min(largest.values()) > 0, largest
-    assert reasons == {(False, False), (True, False), (True, True)}
+    exceeding = (False, True) if LANES[env_id] is BerkeleyLane else (True, True)  # a joint's limits
+    assert {(False, False), (True, False), exceeding} <= reasons and len(reasons) < 4 + exceeding.count(False)
 
 
 @pytest.mark.parametrize("env_id", LANES)
@@ -249,7 +326,7 @@ def test_lanes_are_stepped_in_groups(env_id):
     told = env.get_attr("physics")[0]
     if "the arithmetic of mujoco" in told:
         pytest.skip(told)
-    assert told.startswith("together with others") and "100% of 100 steps" in told
+    assert told.startswith("together with others") and f"100% of {20 * env.get_params()['frame_skip']} steps" in told
 
 
 @pytest.mark.parametrize("env_id", LANES)
@@ -267,7 +344,10 @@ def test_threads_seeds_snapshots_and_pickles(mode, env_id):
     assert play(env, actions[15:]) == rest
     other = make_robots(env_id, lanes, num_threads=2, **made)
     again, _ = other.reset(seed=3)
-    assert np.array_equal(first, again)
+    if isinstance(first, dict):
+        assert all((first[name] == again[name]).all() for name in first)
+    else:
+        assert np.array_equal(first, again)
     assert play(other, actions) == begun + rest
     assert other.state["elapsed_steps"].min() < 25  # there were autoresets
 
@@ -382,6 +462,48 @@ def test_h1s_commands():
     assert not changed[1::2].any() and changed[::2].mean() > 0.95
 
 
+def test_berkeleys_starts_and_noise():
+    lanes = 3000
+    env = make_robots(FLAT, lanes)
+    observations, _ = env.reset(seed=0)
+    state, home = env.state, make_robots(FLAT, 1).get_attr("model")[0].keyframe("home").qpos
+    qpos, qvel = np.stack(env.get_attr("qpos")), np.stack(env.get_attr("qvel"))
+    uniform(qpos[:, :2], -0.5, 0.5)
+    uniform(2 * np.arctan2(qpos[:, 6], qpos[:, 3]), -3.14, 3.14)
+    for angles, angle in zip(qpos[:, 7:].T, home[7:], strict=True):
+        uniform(angles, *sorted((0.5 * angle, 1.5 * angle))) if angle else angles.any()
+    uniform(qvel[:, :6], -0.5, 0.5)
+    uniform(state["phase_dt"] / (2 * np.pi * 0.02), 1.25, 1.5)
+    uniform(state["push_interval_steps"] * 0.02, 5, 10)
+    assert (state["phase"] == [0, np.pi]).all() and not qvel[:, 6:].any()
+    stands = ~state["command"].any(1)
+    assert abs(stands.mean() - 0.1) < 0.02
+    uniform(state["command"][~stands], -1, 1)
+    exact, seen = observations["privileged_state"][:, 52:], observations["state"]
+    noise = seen[:, 12:24] - exact[:, 15:27]
+    for joints, scale in (([0, 1, 2, 6, 7, 8], 0.03), ([3, 9], 0.05), ([4, 10], 0.08), ([5, 11], 0.03)):
+        uniform(noise[:, joints], -scale, scale)
+    uniform(seen[:, 24:36] - exact[:, 27:39], -1.5, 1.5)
+    for place, true, scale in ((0, 9, 0.1), (3, 0, 0.2), (6, 6, 0.05)):
+        uniform(seen[:, place : place + 3] - exact[:, true : true + 3], -scale, scale)
+
+
+def test_berkeleys_pushes_change_the_velocity_at_once():
+    lanes, made = 3000, {"push_interval_range": (0.06, 0.06), "push_magnitude_range": (1, 2)}
+    envs = [make_robots(FLAT, lanes, push_enable=enable, **made) for enable in (True, False)]
+    for env in envs:
+        env.reset(seed=0)
+        for _ in range(2):
+            assert not env.state["push"].any()
+            env.step(np.zeros((lanes, 12), np.float32))
+    push = envs[0].state["push"]
+    uniform(np.hypot(*push.T), 1, 2)
+    uniform(np.arctan2(*push.T), -np.pi, np.pi)
+    moved, unmoved = (np.stack(env.get_attr("qvel")) for env in envs)
+    np.testing.assert_allclose(moved[:, :2] - unmoved[:, :2], push, rtol=1e-9, atol=1e-12)
+    assert (moved[:, 2:] == unmoved[:, 2:]).all() and not envs[1].state["push"].any()
+
+
 @pytest.mark.parametrize("env_id", LANES)
 def test_infos_and_defaults(env_id):
     env = make_robots(env_id, 3)
@@ -406,6 +528,9 @@ def test_infos_and_defaults(env_id):
         (INPLACE, {"Kp": 30.0}, TypeError, "Kp"),
         (INPLACE, {"command_lin_vel_x_min": 0.0}, TypeError, "command_lin_vel_x_min"),
         (JOYSTICK, {"gaits": 3}, ValueError, "gaits"),
+        (ROUGH, {"task": "stairs"}, ValueError, "task='stairs'"),
+        (FLAT, {"push_interval_range": 3}, ValueError, "must be two numbers"),
+        (FLAT, {"Kd": 1.0}, TypeError, "Kd"),
         (JOYSTICK, {"gait_frequency_range": 2.0}, ValueError, "must be two numbers"),
     ],
 )

@@ -1,16 +1,22 @@
-"""Compares the joystick tasks of G1, T1 and Apollo with MuJoCo Playground's own functions."""
+"""Compares the joystick tasks of G1, T1, Apollo and Berkeley Humanoid with MuJoCo Playground's own functions."""
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from gymnasium.vector import AutoresetMode
 from mujoco_playground._src import mjx_env
+from mujoco_playground._src.locomotion.berkeley_humanoid import joystick as berkeley
 from mujoco_playground._src.locomotion.g1 import joystick as g1
 
 import batchenv
 from playground.common import Differences, data_of, stepped
 
-TASKS = {"G1JoystickFlatTerrain-v0": g1, "G1JoystickRoughTerrain-v0": g1}
+TASKS = {
+    "G1JoystickFlatTerrain-v0": g1,
+    "G1JoystickRoughTerrain-v0": g1,
+    "BerkeleyHumanoidJoystickFlatTerrain-v0": berkeley,
+    "BerkeleyHumanoidJoystickRoughTerrain-v0": berkeley,
+}
 COMMANDS = ("lin_vel_x", "lin_vel_y", "ang_vel_yaw")
 # Weights of what Playground does not weigh by default: so that all count in the reward.
 OTHERS = {"dof_acc": 1e-6, "dof_vel": 1e-3, "energy": 1e-3, "torques": 1e-3}

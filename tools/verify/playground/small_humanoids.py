@@ -1,4 +1,4 @@
-"""Compares the tasks of OP3, H1 and Berkeley Humanoid with MuJoCo Playground's own functions."""
+"""Compares the tasks of OP3 and H1 with MuJoCo Playground's own functions."""
 
 import jax
 import jax.numpy as jnp
