@@ -29,7 +29,7 @@ static inline void be_gait_step(be_batch *batch, int64_t lane, int phase, int st
     double *phases = MJ_FIELD(batch, phase, double, lane);
     const double dt = MJ_FIELD(batch, phase + BE_PHASE_DT, double, lane)[0];
     for (int k = 0; k < BE_LEGS; k++) {
-        phases[k] = stands ? M_PI : fmod(phases[k] + dt + M_PI, 2 * M_PI) - M_PI;
+        phases[k] = stands ? M_PI : be_math.fmod(phases[k] + dt + M_PI, 2 * M_PI) - M_PI;
     }
 }
 

@@ -170,3 +170,10 @@ class G1Joystick(Humanoid):
     """G1JoystickFlatTerrain-v0 and G1JoystickRoughTerrain-v0."""
 
     robot = "g1"
+
+
+class T1Joystick(Humanoid):
+    """T1JoystickFlatTerrain-v0 and T1JoystickRoughTerrain-v0."""
+
+    robot = "t1"
+    ccd_iterations = 10

@@ -6,11 +6,17 @@ import numpy as np
 from gymnasium.vector import AutoresetMode
 from mujoco_playground._src import mjx_env
 from mujoco_playground._src.locomotion.g1 import joystick as g1
+from mujoco_playground._src.locomotion.t1 import joystick as t1
 
 import batchenv
 from playground.common import Differences, data_of, stepped
 
-TASKS = {"G1JoystickFlatTerrain-v0": g1, "G1JoystickRoughTerrain-v0": g1}
+TASKS = {
+    "G1JoystickFlatTerrain-v0": g1,
+    "G1JoystickRoughTerrain-v0": g1,
+    "T1JoystickFlatTerrain-v0": t1,
+    "T1JoystickRoughTerrain-v0": t1,
+}
 COMMANDS = ("lin_vel_x", "lin_vel_y", "ang_vel_yaw")
 # Weights of what Playground does not weigh by default: so that all count in the reward.
 OTHERS = {"dof_acc": 1e-6, "dof_vel": 1e-3, "energy": 1e-3, "torques": 1e-3}
