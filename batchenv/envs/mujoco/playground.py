@@ -177,3 +177,11 @@ class T1Joystick(Humanoid):
 
     robot = "t1"
     ccd_iterations = 10
+
+
+class ApolloJoystick(Humanoid):
+    """ApolloJoystickFlatTerrain-v0."""
+
+    robot = "apollo"
+    SCENES = {"flat_terrain": TERRAINS["flat_terrain"]}
+    sim_dt = 0.005
