@@ -29,7 +29,7 @@ static inline void be_gait_step(be_batch *batch, int64_t lane, int phase, int st
     double *phases = MJ_FIELD(batch, phase, double, lane);
     const double dt = MJ_FIELD(batch, phase + BE_PHASE_DT, double, lane)[0];
     for (int k = 0; k < BE_LEGS; k++) {
-        phases[k] = stands ? M_PI : fmod(phases[k] + dt + M_PI, 2 * M_PI) - M_PI;
+        phases[k] = stands ? M_PI : be_math.fmod(phases[k] + dt + M_PI, 2 * M_PI) - M_PI;
     }
 }
 
@@ -167,61 +167,67 @@ enum {
 
 /* ---- bipeds: tables ------------------------------------------------------------------------------------------ */
 
-/* Params: then their joints' noise and others of the task's own follow, after the weights of all parts of the reward.
- * push: the largest size of a push, m/s. x, y, yaw: the largest commands. */
+/* Params. The weights of all parts of the reward follow, and then their joints' noise and others of the task's own.
+ * push: the largest size of a push, m/s. x, y, yaw: the largest commands. Up to the commands, Apollo has them, too. */
 enum {
     BE_BIPED_SCALE = MJ_PARAMS,
-    BE_BIPED_SOFT,
     BE_BIPED_LEVEL,
     BE_BIPED_SIGMA = BE_BIPED_LEVEL + 5,
     BE_BIPED_FOOT_HEIGHT,
-    BE_BIPED_BASE_HEIGHT,
     BE_BIPED_KICKS,
     BE_BIPED_RANGES = BE_BIPED_KICKS + BE_KICK_COUNT,
-    BE_BIPED_WEIGHTS = BE_BIPED_RANGES + 2 * BE_COMMAND
+    BE_BIPED_SOFT = BE_BIPED_RANGES + 2 * BE_COMMAND,
+    BE_BIPED_BASE_HEIGHT,
+    BE_BIPED_WEIGHTS
 };
 enum { BE_JOINT_VEL_NOISE = BE_BIPED_LEVEL + 1, BE_GYRO_NOISE, BE_GRAVITY_NOISE, BE_LINVEL_NOISE };
-#define BE_BIPED_PARAMS(scale, sigma, foot_height, base_height, push, x, y, yaw)                                       \
-    MJ_SHARED_PARAMS(10),                                                                                              \
+#define BE_BIPED_FIRST_PARAMS(frame_skip, scale, sigma, foot_height, push, x, y, yaw)                                  \
+    MJ_SHARED_PARAMS(frame_skip),                                                                                      \
         [BE_BIPED_SCALE] = MJ_WEIGHT("action_scale", scale, "how far an action of 1 moves a joint's target, rad"),     \
-        MJ_WITHIN("soft_joint_pos_limit_factor", 0.95, 0, 1e6, "soft limits of joints, relative to their range"),      \
         BE_NOISE("level", 1.0, "factor of all of it; 0: none"), BE_NOISE("joint_vel", 1.5, "rad/s"),                   \
         BE_NOISE("gyro", 0.2, "rad/s"), BE_NOISE("gravity", 0.05, "of a vector of length 1"),                          \
         BE_NOISE("linvel", 0.1, "m/s"),                                                                                \
         MJ_WITHIN("tracking_sigma", sigma, 1e-9, 1e6, "squared error at which rewards for tracking are 1/e"),          \
         MJ_WITHIN("max_foot_height", foot_height, 1e-9, 1e6, "how high feet are to be lifted, m"),                     \
-        MJ_WITHIN("base_height_target", base_height, -1e6, 1e6, "how high the trunk is to be, m"),                     \
         BE_KICK_PARAMS(BE_BIPED_KICKS, push),                                                                          \
         [BE_BIPED_RANGES] = BE_COMMAND_RANGE("lin_vel_x", -(x), x, "m/s forwards"),                                    \
         BE_COMMAND_RANGE("lin_vel_y", -(y), y, "m/s to the left"),                                                     \
         BE_COMMAND_RANGE("ang_vel_yaw", -(yaw), yaw, "rad/s")
+#define BE_BIPED_PARAMS(scale, sigma, foot_height, base_height, push, x, y, yaw)                                       \
+    BE_BIPED_FIRST_PARAMS(10, scale, sigma, foot_height, push, x, y, yaw),                                             \
+        [BE_BIPED_SOFT] =                                                                                              \
+            MJ_WITHIN("soft_joint_pos_limit_factor", 0.95, 0, 1e6, "soft limits of joints, relative to their range"),  \
+        [BE_BIPED_BASE_HEIGHT] =                                                                                       \
+            MJ_WITHIN("base_height_target", base_height, -1e6, 1e6, "how high the trunk is to be, m")
 #define BE_BIPED_WEIGHT(name, text, weight, doc) [BE_BIPED_WEIGHTS + (name)] = MJ_WEIGHT("reward_" text, weight, doc),
 
 /* Ports; those of the parts of the reward follow, by BE_BIPED_TERM. */
 enum { BE_BIPED_STATE = MJ_OBSERVATION_PORT, BE_BIPED_PRIVILEGED, BE_BIPED_UNSTABLE, BE_BIPED_PEAK, BE_BIPED_INFOS };
-#define BE_BIPED_PORTS                                                                                                 \
+#define BE_BIPED_FIRST_PORTS                                                                                           \
     [MJ_ACTION_PORT] = {"", BE_ACTION}, [BE_BIPED_STATE] = {"state", BE_OBSERVATION},                                  \
-    [BE_BIPED_PRIVILEGED] = {"privileged_state", BE_OBSERVATION}, [BE_BIPED_UNSTABLE] = MJ_UNSTABLE_INFO,              \
-    [BE_BIPED_PEAK] = MJ_INFO_STEP("swing_peak", "mean over the feet, m")
+    [BE_BIPED_PRIVILEGED] = {"privileged_state", BE_OBSERVATION}, [BE_BIPED_UNSTABLE] = MJ_UNSTABLE_INFO
+#define BE_BIPED_PORTS BE_BIPED_FIRST_PORTS, [BE_BIPED_PEAK] = MJ_INFO_STEP("swing_peak", "mean over the feet, m")
 #define BE_BIPED_TERM(name, text, weight, doc) [BE_BIPED_INFOS + (name)] = MJ_INFO_STEP("reward/" text, doc),
 
 /* State. */
 enum {
     BE_BIPED_SEEN = MJ_FIELDS,
     BE_BIPED_ACTION,
-    BE_BIPED_COMMAND,
-    BE_BIPED_AIR = BE_BIPED_COMMAND + 2,
-    BE_BIPED_PHASE = BE_BIPED_AIR + BE_FEET_FIELD_COUNT,
+    BE_BIPED_PHASE,
     BE_BIPED_PUSH = BE_BIPED_PHASE + BE_GAIT_FIELD_COUNT,
-    BE_BIPED_FIELD_COUNT = BE_BIPED_PUSH + BE_KICK_FIELD_COUNT
+    BE_BIPED_COMMAND = BE_BIPED_PUSH + BE_KICK_FIELD_COUNT,
+    BE_BIPED_AIR = BE_BIPED_COMMAND + 2,
+    BE_BIPED_FIELD_COUNT = BE_BIPED_AIR + BE_FEET_FIELD_COUNT
 };
 enum { BE_BIPED_COMMAND_STEPS = 500 };
-#define BE_BIPED_FIELDS(joints)                                                                                        \
+#define BE_BIPED_FIRST_FIELDS(joints)                                                                                  \
     MJ_SHARED_STATE,                                                                                                   \
         [BE_BIPED_SEEN] = {"last_observation", BE_F32, 1, "the last privileged_state, which begins with the state"},   \
-        [BE_BIPED_ACTION] = {"last_act", BE_F32, joints, "the last action"},                                           \
-        BE_COMMAND_FIELDS(BE_BIPED_COMMAND, BE_BIPED_COMMAND_STEPS), BE_FEET_FIELDS(BE_BIPED_AIR, BE_LEGS),            \
-        BE_GAIT_FIELDS(BE_BIPED_PHASE), BE_KICK_FIELDS(BE_BIPED_PUSH)
+        [BE_BIPED_ACTION] = {"last_act", BE_F32, joints, "the last action"}, BE_GAIT_FIELDS(BE_BIPED_PHASE),           \
+        BE_KICK_FIELDS(BE_BIPED_PUSH), [BE_BIPED_COMMAND] = BE_COMMAND_FIELD
+#define BE_BIPED_FIELDS(joints)                                                                                        \
+    BE_BIPED_FIRST_FIELDS(joints), BE_COMMAND_STEP_FIELD(BE_BIPED_COMMAND, BE_BIPED_COMMAND_STEPS),                    \
+        BE_FEET_FIELDS(BE_BIPED_AIR, BE_LEGS)
 
 /* What is read: from BE_BIPED_FOUND on, for each foot, whether its parts are on the floor; then where each foot is, and
  * its velocity. */
@@ -248,14 +254,19 @@ typedef struct be_biped {
 
 /* ---- bipeds: steps ------------------------------------------------------------------------------------------- */
 
-static inline int be_biped_prepare(be_setup *setup, const be_read *reads, int64_t joints, be_error *error) {
+/* more: how many numbers the critic sees in addition to the policy. */
+static inline int be_biped_prepare_for(be_setup *setup, const be_read *reads, int64_t joints, int64_t more,
+                                       be_error *error) {
     if (be_check_robot(setup, reads, joints, error) != BE_OK) return error->status;
-    const int64_t seen = 4 * 3 + 3 * joints + 2 * BE_LEGS, all = seen + 5 * 3 + 3 * joints + 1 + 5 * BE_LEGS;
+    const int64_t seen = 4 * 3 + 3 * joints + 2 * BE_LEGS, all = seen + more;
     const int status = be_mujoco_spaces_between(setup, seen, 7 + joints, 6 + joints, -1, 1, error);
     be_space_box(&setup->space[BE_BIPED_STATE], BE_F32, 1, &seen, -HUGE_VAL, HUGE_VAL);
     be_space_box(&setup->space[BE_BIPED_PRIVILEGED], BE_F32, 1, &all, -HUGE_VAL, HUGE_VAL);
     setup->field_size[BE_BIPED_SEEN] = (int)all;
     return status;
+}
+static inline int be_biped_prepare(be_setup *setup, const be_read *reads, int64_t joints, be_error *error) {
+    return be_biped_prepare_for(setup, reads, joints, 5 * 3 + 3 * joints + 1 + 5 * BE_LEGS, error);
 }
 
 static inline void be_biped_control(const be_batch *b, int64_t lane, const float *action, double *controls) {
@@ -264,39 +275,54 @@ static inline void be_biped_control(const be_batch *b, int64_t lane, const float
     for (int64_t j = 0; j < joints; j++) controls[j] = pose[j] + (double)action[j] * scale;
 }
 
-/* Computes the lane's observation, which draws its noise. */
-static inline void be_biped_see(be_batch *b, int64_t lane, const be_biped *biped) {
-    double *const *arrays = be_mujoco_arrays(b, lane);
-    const int64_t joints = be_mujoco_of(b)->num_ctrl;
-    const double *qpos = arrays[MJ_QPOS] + 7, *qvel = arrays[MJ_QVEL] + 6, *pose = be_pose_of(b, lane);
-    const double *gyro = be_mujoco_read_of(b, lane, BE_GYRO), *linvel = be_mujoco_read_of(b, lane, BE_LINVEL);
-    const int foot = BE_BIPED_FOUND + biped->parts * BE_LEGS;
-    float *row = MJ_FIELD(b, BE_BIPED_SEEN, float, lane);
+/* What a biped sees, as far as it is computed: where down is, and its joints' distances from the first pose, rad. */
+typedef struct be_biped_view {
     double gravity[3], angles[BE_BIPED_MOST_JOINTS];
-    be_projected_gravity(be_mujoco_read_of(b, lane, BE_BIPED_XMAT), gravity);
-    for (int64_t j = 0; j < joints; j++) angles[j] = qpos[j] - pose[j];
+} be_biped_view;
+
+static inline be_biped_view be_biped_look(const be_batch *b, int64_t lane) {
+    const double *qpos = be_mujoco_arrays(b, lane)[MJ_QPOS] + 7, *pose = be_pose_of(b, lane);
+    const int64_t joints = be_mujoco_of(b)->num_ctrl;
+    be_biped_view view;
+    be_projected_gravity(be_mujoco_read_of(b, lane, BE_BIPED_XMAT), view.gravity);
+    for (int64_t j = 0; j < joints; j++) view.angles[j] = qpos[j] - pose[j];
+    return view;
+}
+
+/* Begins the lane's observation with what the policy is to see, and draws its noise. Returns where that ends. */
+static inline float *be_biped_see_state(be_batch *b, int64_t lane, const be_biped *biped, const be_biped_view *view) {
+    const int64_t joints = be_mujoco_of(b)->num_ctrl;
+    float *row = MJ_FIELD(b, BE_BIPED_SEEN, float, lane);
 #define BE_NOISY(values, count, noise)                                                                                 \
     be_append_noisy(row, values, count, be_param_of(b, noise, lane) * be_param_of(b, BE_BIPED_LEVEL, lane),            \
                     &b->rng[lane])
-    row = BE_NOISY(linvel, 3, BE_LINVEL_NOISE);
-    row = BE_NOISY(gyro, 3, BE_GYRO_NOISE);
-    row = BE_NOISY(gravity, 3, BE_GRAVITY_NOISE);
+    row = BE_NOISY(be_mujoco_read_of(b, lane, BE_LINVEL), 3, BE_LINVEL_NOISE);
+    row = BE_NOISY(be_mujoco_read_of(b, lane, BE_GYRO), 3, BE_GYRO_NOISE);
+    row = BE_NOISY(view->gravity, 3, BE_GRAVITY_NOISE);
     row = be_append_f32(row, MJ_FIELD(b, BE_BIPED_COMMAND, double, lane), BE_COMMAND);
     for (int64_t j = 0; j < joints; j++) {
-        row = BE_NOISY(&angles[j], 1, biped->noise + (biped->noise_of ? biped->noise_of[j] : 0));
+        row = BE_NOISY(&view->angles[j], 1, biped->noise + (biped->noise_of ? biped->noise_of[j] : 0));
     }
-    row = BE_NOISY(qvel, joints, BE_JOINT_VEL_NOISE);
+    row = BE_NOISY(be_mujoco_arrays(b, lane)[MJ_QVEL] + 6, joints, BE_JOINT_VEL_NOISE);
 #undef BE_NOISY
     memcpy(row, MJ_FIELD(b, BE_BIPED_ACTION, float, lane), (size_t)joints * sizeof *row);
-    row = be_append_gait(b, lane, BE_BIPED_PHASE, row + joints);
+    return be_append_gait(b, lane, BE_BIPED_PHASE, row + joints);
+}
 
-    row = be_append_f32(row, gyro, 3);
+/* Computes the lane's observation. */
+static inline void be_biped_see(be_batch *b, int64_t lane, const be_biped *biped) {
+    double *const *arrays = be_mujoco_arrays(b, lane);
+    const int64_t joints = be_mujoco_of(b)->num_ctrl;
+    const int foot = BE_BIPED_FOUND + biped->parts * BE_LEGS;
+    const be_biped_view view = be_biped_look(b, lane);
+    float *row = be_biped_see_state(b, lane, biped, &view);
+    row = be_append_f32(row, be_mujoco_read_of(b, lane, BE_GYRO), 3);
     row = be_append_f32(row, be_mujoco_read_of(b, lane, BE_ACCELEROMETER), 3);
-    row = be_append_f32(row, gravity, 3);
-    row = be_append_f32(row, linvel, 3);
+    row = be_append_f32(row, view.gravity, 3);
+    row = be_append_f32(row, be_mujoco_read_of(b, lane, BE_LINVEL), 3);
     row = be_append_f32(row, be_mujoco_read_of(b, lane, BE_GLOBAL_ANGVEL), 3);
-    row = be_append_f32(row, angles, joints);
-    row = be_append_f32(row, qvel, joints);
+    row = be_append_f32(row, view.angles, joints);
+    row = be_append_f32(row, arrays[MJ_QVEL] + 6, joints);
     row = be_append_f32(row, &arrays[MJ_QPOS][2], 1);
     row = be_append_f32(row, be_mujoco_read_of(b, lane, BE_TORQUE), joints);
     for (int k = 0; k < BE_LEGS; k++)
@@ -305,8 +331,8 @@ static inline void be_biped_see(be_batch *b, int64_t lane, const be_biped *biped
     be_append_f32(row, MJ_FIELD(b, BE_BIPED_AIR, double, lane), BE_LEGS);
 }
 
-static inline int be_biped_start(be_batch *b, int64_t lane, const be_rows *rows, const be_biped *biped,
-                                 be_error *error) {
+/* Writes the positions and velocities that an episode starts with. */
+static inline void be_biped_place(be_batch *b, int64_t lane) {
     double *const *arrays = be_mujoco_arrays(b, lane), *qpos = arrays[MJ_QPOS];
     const int64_t joints = be_mujoco_of(b)->num_ctrl;
     be_rng *rng = &b->rng[lane];
@@ -314,7 +340,14 @@ static inline int be_biped_start(be_batch *b, int64_t lane, const be_rows *rows,
     be_scatter(qpos, rng);
     for (int64_t j = 0; j < joints; j++) qpos[7 + j] *= be_rng_uniform(rng, 0.5, 1.5);
     be_scatter_velocities(arrays[MJ_QVEL], joints, rng);
-    be_append(arrays[MJ_CTRL], qpos + 7, joints);
+}
+
+static inline int be_biped_start(be_batch *b, int64_t lane, const be_rows *rows, const be_biped *biped,
+                                 be_error *error) {
+    double *const *arrays = be_mujoco_arrays(b, lane);
+    const int64_t joints = be_mujoco_of(b)->num_ctrl;
+    be_biped_place(b, lane);
+    be_append(arrays[MJ_CTRL], arrays[MJ_QPOS] + 7, joints);
     const int status = be_mujoco_begin_controlled(b, lane, error);
     be_gait_start(b, lane, BE_BIPED_PHASE, biped->low_hz, biped->high_hz);
     be_command_begin(b, lane, BE_BIPED_COMMAND, BE_BIPED_RANGES);

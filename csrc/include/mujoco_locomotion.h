@@ -248,6 +248,8 @@ enum { BE_COMMAND = 3 };
 /* Commands that are kept for a time, whose mean is BE_COMMAND_SECONDS. */
 #define BE_COMMAND_SECONDS 5.0
 #define BE_COMMAND_FIELD {"command", BE_F64, BE_COMMAND, "velocities to follow: m/s forwards, m/s to the left, rad/s"}
+#define BE_COMMAND_KEPT(name, value)                                                                                   \
+    MJ_WITHIN("command_b_" name, value, 0, 1, "probability that this part of a new command is not 0")
 #define BE_COMMAND_STEPS_FIELD {"steps_until_next_cmd", BE_I32, 1, "until the command changes"}
 
 static inline int32_t be_command_steps(be_rng *rng, double dt) {
@@ -260,18 +262,24 @@ static inline void be_command_start(double command[BE_COMMAND], int32_t *steps, 
 }
 /* To be called once a step. When the time is over, each part of the command changes with probability 1/2: to a new
  * number with probability `kept`, and otherwise to 0. */
-static inline void be_command_step(double command[BE_COMMAND], int32_t *steps, const double most[BE_COMMAND],
-                                   const double kept[BE_COMMAND], double dt, be_rng *rng) {
+static inline void be_command_step_between(double command[BE_COMMAND], int32_t *steps, const double low[BE_COMMAND],
+                                           const double high[BE_COMMAND], const double kept[BE_COMMAND], double dt,
+                                           be_rng *rng) {
     if (*steps > 1) {
         *steps -= 1;
         return;
     }
     for (int j = 0; j < BE_COMMAND; j++) {
-        const double drawn = be_rng_uniform(rng, -most[j], most[j]);
+        const double drawn = be_rng_uniform(rng, low[j], high[j]);
         const int moves = be_rng_double(rng) < kept[j], changes = be_rng_double(rng) < 0.5;
         if (changes) command[j] = moves ? drawn : 0;
     }
     *steps = be_command_steps(rng, dt);
+}
+static inline void be_command_step(double command[BE_COMMAND], int32_t *steps, const double most[BE_COMMAND],
+                                   const double kept[BE_COMMAND], double dt, be_rng *rng) {
+    const double least[BE_COMMAND] = {-most[0], -most[1], -most[2]};
+    be_command_step_between(command, steps, least, most, kept, dt, rng);
 }
 
 /* Commands between params, as in BE_COMMAND_RANGE: lowest and highest of each part. */
@@ -288,8 +296,9 @@ static inline void be_command_draw(be_batch *batch, int64_t lane, int ranges, do
 
 /* Such commands that are kept for `steps` steps: two fields that follow each other. `command` is the index of the first
  * one in the functions below. They are all 0 with probability 1/10. */
-#define BE_COMMAND_FIELDS(command, steps)                                                                              \
-    [command] = BE_COMMAND_FIELD, [(command) + 1] = {"step", BE_I32, 1, "since the command has changed", 0, steps}
+#define BE_COMMAND_STEP_FIELD(command, steps)                                                                          \
+    [(command) + 1] = {"step", BE_I32, 1, "since the command has changed", 0, steps}
+#define BE_COMMAND_FIELDS(command, steps) [command] = BE_COMMAND_FIELD, BE_COMMAND_STEP_FIELD(command, steps)
 static inline void be_command_begin(be_batch *batch, int64_t lane, int command, int ranges) {
     be_command_draw(batch, lane, ranges, 0.1, MJ_FIELD(batch, command, double, lane));
     MJ_FIELD(batch, command + 1, int32_t, lane)[0] = 0;

@@ -1,5 +1,6 @@
 """What tests of MuJoCo Playground's tasks have in common."""
 
+import ast
 import importlib.util
 
 import numpy as np
@@ -7,6 +8,7 @@ import pytest
 from gymnasium.vector import AutoresetMode
 
 import batchenv
+from batchenv.envs.mujoco import playground
 
 if importlib.util.find_spec("mujoco_playground") is None:
     pytest.skip("pip install --no-deps playground", allow_module_level=True)
@@ -14,6 +16,20 @@ if importlib.util.find_spec("mujoco_playground") is None:
 
 def make_robots(env_id, lanes, **kwargs):
     return batchenv.make(env_id, lanes, **{"autoreset_mode": AutoresetMode.DISABLED, **kwargs})
+
+
+def config_of(robot, module="joystick"):
+    """default_config of the package's file: a nested dict, without what is not a plain number, text or list."""
+    path = playground.locomotion(robot, f"../{module}.py")
+    functions = [node for node in ast.parse(path.read_text()).body if isinstance(node, ast.FunctionDef)]
+    (body,) = [node.body[-1] for node in functions if node.name == "default_config"]
+
+    def value(node):
+        if isinstance(node, ast.Call):
+            return {keyword.arg: value(keyword.value) for keyword in node.keywords}
+        return None if isinstance(node, ast.BinOp) else ast.literal_eval(node)
+
+    return value(body.value)
 
 
 def random_actions(lanes, steps, joints, seed=0, size=1.0):

@@ -183,6 +183,21 @@ class G1Joystick(Humanoid):
     robot = "g1"
 
 
+class T1Joystick(Humanoid):
+    """T1JoystickFlatTerrain-v0 and T1JoystickRoughTerrain-v0."""
+
+    robot = "t1"
+    ccd_iterations = 10
+
+
+class ApolloJoystick(Humanoid):
+    """ApolloJoystickFlatTerrain-v0."""
+
+    robot = "apollo"
+    SCENES = {"flat_terrain": TERRAINS["flat_terrain"]}
+    sim_dt = 0.005
+
+
 class BerkeleyHumanoidJoystick(Humanoid):
     """BerkeleyHumanoidJoystickFlatTerrain-v0 and BerkeleyHumanoidJoystickRoughTerrain-v0."""
 

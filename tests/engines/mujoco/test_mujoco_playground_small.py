@@ -9,7 +9,7 @@ from gymnasium.spaces import Box
 from gymnasium.vector import AutoresetMode
 
 from helpers.mujoco import mujoco
-from helpers.playground import make_robots, play, random_actions, uniform
+from helpers.playground import config_of, make_robots, play, random_actions, uniform
 
 OP3, INPLACE, JOYSTICK = "Op3Joystick-v0", "H1InplaceGaitTracking-v0", "H1JoystickGaitTracking-v0"
 FLAT, ROUGH = (f"BerkeleyHumanoidJoystick{terrain}Terrain-v0" for terrain in ("Flat", "Rough"))
@@ -514,6 +514,35 @@ def test_infos_and_defaults(env_id):
     assert "reward" not in infos
     infos = env.step(np.zeros((3, JOINTS[env_id]), np.float32))[4]
     assert {name for name in infos["reward"] if not name.startswith("_")} == set(WEIGHTS[env_id])
+
+
+@pytest.mark.parametrize(
+    "env_id, robot, module",
+    [(OP3, "op3", "joystick"), (INPLACE, "h1", "inplace_gait_tracking"), (JOYSTICK, "h1", "joystick_gait_tracking")],
+)
+def test_defaults_are_playgrounds(env_id, robot, module):
+    config, params = config_of(robot, module), make_robots(env_id, 1).get_params()
+    reward, noise, command = config["reward_config"], config["obs_noise"], config.get("command_config", {})
+    own = ("action_scale", "early_termination", "history_len", "obs_history_size", "max_foot_height")
+    expected = {f"reward_{name}": weight for name, weight in reward.pop("scales").items()} | reward
+    expected |= {name: config[name] for name in own if name in config}
+    expected["frame_skip"] = round(config["ctrl_dt"] / config["sim_dt"])
+    if robot == "h1":
+        expected |= {f"noise_{name}": scale for name, scale in noise["scales"].items()}
+        expected |= {"noise_level": noise["level"], "gaits": len(config["gaits"])}
+        expected |= {f"command_{name}": value for name, value in command.items() if name.endswith("threshold")}
+    else:
+        expected["obs_noise"] = noise
+    ranges = {f"command_{name}": value for name, value in {**config, **command}.items() if f"command_{name}" in RANGES}
+    ranges |= {name: config[name] for name in ("gait_frequency", "foot_height") if name in config}
+    for name, (low, high) in ranges.items():
+        expected |= {f"{name}_min": low, f"{name}_max": high}
+    assert {name: params[name] for name in expected} == expected
+    assert set(params) - set(expected) == {"on_unstable"}
+    model = make_robots(env_id, 1).get_attr("model")[0]
+    if robot == "op3":
+        assert (model.actuator_gainprm[:, 0] == config["Kp"]).all() and (model.dof_damping[6:] == config["Kd"]).all()
+    assert model.opt.timestep == config["sim_dt"]
 
 
 @pytest.mark.parametrize(

@@ -35,8 +35,6 @@ enum {
 };
 /* clang-format on */
 #define COMMAND_MOST(name, value, unit) MJ_WITHIN("command_a_" name, value, 0, 1e6, "largest command, " unit)
-#define COMMAND_KEPT(name, value)                                                                                      \
-    MJ_WITHIN("command_b_" name, value, 0, 1, "probability that this part of a new command is not 0")
 #define WEIGHT_PARAM(name, text, weight, doc) [WEIGHT + (name)] = MJ_WEIGHT("reward_" text, weight, doc),
 static const be_param params[] = {
     MJ_SHARED_PARAMS(5),
@@ -55,9 +53,9 @@ static const be_param params[] = {
     [MOST] = COMMAND_MOST("x", 1.5, "m/s forwards"),
     [MOST + 1] = COMMAND_MOST("y", 0.8, "m/s to the left"),
     [MOST + 2] = COMMAND_MOST("yaw", 1.2, "rad/s"),
-    [KEPT] = COMMAND_KEPT("x", 0.9),
-    [KEPT + 1] = COMMAND_KEPT("y", 0.25),
-    [KEPT + 2] = COMMAND_KEPT("yaw", 0.5),
+    [KEPT] = BE_COMMAND_KEPT("x", 0.9),
+    [KEPT + 1] = BE_COMMAND_KEPT("y", 0.25),
+    [KEPT + 2] = BE_COMMAND_KEPT("yaw", 0.5),
     {0},
 };
 
