@@ -23,8 +23,8 @@ _JUMANJI = (
     "Tetris"
 )
 _PLAYGROUND = (
-    "Aloha|Apollo|Barkour|BerkeleyHumanoid|G1Joystick|Go1(?!Joystick)[A-Z]|H1[A-Z]|LeapCube|Op3|Panda[A-Z]|AeroCube|"
-    "Spot(?!Flat)[A-Z]|T1Joystick"
+    "Aloha|Apollo(?!Joystick)|Barkour|BerkeleyHumanoid|Go1(?!Joystick)[A-Z]|H1[A-Z]|LeapCube|Op3|Panda[A-Z]|AeroCube|"
+    "Spot(?!Flat)[A-Z]"
 )
 _PROCGEN = (
     "Bigfish|Bossfight|Caveflyer|Chaser|Climber|Coinrun|Dodgeball|Fruitbot|Heist|Jumper|Leaper|Maze|Miner|Ninja|"

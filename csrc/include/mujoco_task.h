@@ -125,6 +125,10 @@ int be_mujoco_start_at(be_batch *batch, int64_t lane, const double *positions, d
  */
 double *be_mujoco_push_of(const be_batch *batch, int64_t lane, int64_t body);
 
+/* Adds to one of the velocities, for the end of a step or reset: the next step begins with it, and what this one has
+ * computed does not show it. */
+void be_mujoco_add_velocity(const be_batch *batch, int64_t lane, int64_t index, double change);
+
 /* Zeroes the infos of a lane's row. */
 void be_mujoco_clear_info(const be_batch *batch, int64_t lane, const be_rows *rows);
 

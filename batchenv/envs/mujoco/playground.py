@@ -14,6 +14,7 @@ from batchenv.arguments.numbers import number
 from batchenv.envs.mujoco import library, tasks
 
 _INSTALL = "pip install --no-deps playground (of what it depends on, only mujoco is needed)"
+_COMMANDS = ("command_lin_vel_x", "command_lin_vel_y", "command_ang_vel_yaw")
 
 
 def locomotion(robot: str, scene: str) -> Path:
@@ -62,12 +63,14 @@ class Locomotion(tasks.Task):
     """What the tasks have in common.
 
     robot: the name of its folder. SCENES: {name of the task: file}; the first is the default.
-    gains: defaults of Kp and Kd. ccd_iterations: of the model; None: as it is.
+    gains: defaults of Kp and Kd; None: the model's own, without such keywords. ccd_iterations: of the model; None: as
+    it is.
     """
 
     robot: str
     SCENES: dict[str, str]
-    gains: tuple[float, float]
+    sim_dt = 0.004
+    gains: tuple[float, float] | None = None
     ccd_iterations: int | None = None
     xml_file = None
     xml_meaning = "another model with the same names: the path of an XML file, or XML text"
@@ -77,10 +80,15 @@ class Locomotion(tasks.Task):
     @property
     def own(self):  # pyright: ignore[reportIncompatibleVariableOverride]
         names = list(self.SCENES)
-        return (
+        shared = (
             ("task", names[0], f"which of the package's scenes: {' or '.join(names)}"),
             ("ctrl_dt", 0.02, "s per step of the env: says frame_skip"),
-            ("sim_dt", 0.004, "s per step of MuJoCo"),
+            ("sim_dt", self.sim_dt, "s per step of MuJoCo"),
+        )
+        if self.gains is None:
+            return shared
+        return (
+            *shared,
             ("Kp", self.gains[0], "gain of the joints' position servos, N m/rad"),
             ("Kd", self.gains[1], "damping of the joints, N m s/rad"),
         )
@@ -118,20 +126,26 @@ class Locomotion(tasks.Task):
         model.opt.timestep = self._within("sim_dt", 1e-6, 1)
         if self.ccd_iterations is not None:
             model.opt.ccd_iterations = self.ccd_iterations
+        if self.gains is None:
+            return model
         gain = self._within("Kp", 0, 1e6)
         model.actuator_gainprm[:, 0], model.actuator_biasprm[:, 1] = gain, -gain
         model.dof_damping[6:] = self._within("Kd", 0, 1e6)
         return model
 
 
+TERRAINS = {
+    "flat_terrain": "scene_mjx_feetonly_flat_terrain.xml",
+    "rough_terrain": "scene_mjx_feetonly_rough_terrain.xml",
+}
+_COMMANDS = "command_lin_vel_x", "command_lin_vel_y", "command_ang_vel_yaw"
+
+
 class Go1Joystick(Locomotion):
     """Go1JoystickFlatTerrain-v0 and Go1JoystickRoughTerrain-v0."""
 
     robot = "go1"
-    SCENES = {
-        "flat_terrain": "scene_mjx_feetonly_flat_terrain.xml",
-        "rough_terrain": "scene_mjx_feetonly_rough_terrain.xml",
-    }
+    SCENES = TERRAINS
     gains = 35.0, 0.5
     ccd_iterations = 20
 
@@ -142,4 +156,63 @@ class SpotJoystick(Locomotion):
     robot = "spot"
     SCENES = {"flat_terrain": "scene_mjx_feetonly_flat_terrain.xml"}
     gains = 300.0, 1.0
-    ranges = (*Locomotion.ranges, "command_lin_vel_x", "command_lin_vel_y", "command_ang_vel_yaw")
+    ranges = (*Locomotion.ranges, *_COMMANDS)
+
+
+class Op3Joystick(Locomotion):
+    """Op3Joystick-v0."""
+
+    robot = "op3"
+    SCENES = {"flat_terrain": "scene_mjx_feetonly.xml"}
+    gains = 21.1, 1.084
+    ccd_iterations = 10
+    ranges = _COMMANDS
+
+
+class Humanoid(Locomotion):
+    """What robots with two legs have in common."""
+
+    SCENES = TERRAINS
+    sim_dt = 0.002
+    ranges = ("push_interval", "push_magnitude", *_COMMANDS)
+
+
+class G1Joystick(Humanoid):
+    """G1JoystickFlatTerrain-v0 and G1JoystickRoughTerrain-v0."""
+
+    robot = "g1"
+
+
+class T1Joystick(Humanoid):
+    """T1JoystickFlatTerrain-v0 and T1JoystickRoughTerrain-v0."""
+
+    robot = "t1"
+    ccd_iterations = 10
+
+
+class ApolloJoystick(Humanoid):
+    """ApolloJoystickFlatTerrain-v0."""
+
+    robot = "apollo"
+    SCENES = {"flat_terrain": TERRAINS["flat_terrain"]}
+    sim_dt = 0.005
+
+
+class BerkeleyHumanoidJoystick(Humanoid):
+    """BerkeleyHumanoidJoystickFlatTerrain-v0 and BerkeleyHumanoidJoystickRoughTerrain-v0."""
+
+    robot = "berkeley_humanoid"
+
+
+class H1InplaceGaitTracking(Locomotion):
+    """H1InplaceGaitTracking-v0."""
+
+    robot = "h1"
+    SCENES = {"flat_terrain": "scene_mjx_feetonly.xml"}
+    ranges: tuple[str, ...] = ("gait_frequency", "foot_height")
+
+
+class H1JoystickGaitTracking(H1InplaceGaitTracking):
+    """H1JoystickGaitTracking-v0."""
+
+    ranges = (*H1InplaceGaitTracking.ranges, *_COMMANDS)

@@ -70,6 +70,13 @@ double *be_mujoco_push_of(const be_batch *batch, int64_t lane, int64_t body) {
     return source->lanes[lane].state + source->input_at + source->num_qvel + 6 * body;
 }
 
+void be_mujoco_add_velocity(const be_batch *batch, int64_t lane, int64_t index, double change) {
+    const be_mujoco_source *source = be_mujoco_source_of(batch);
+    double *velocity = &source->lanes[lane].state[be_mujoco_velocities_at(source) + index];
+    *velocity += change;
+    source->lanes[lane].arrays[MJ_QVEL][index] = *velocity;
+}
+
 int be_mujoco_start(be_batch *batch, int64_t lane, double scale, int normal, be_error *error) {
     return be_mujoco_start_at(batch, lane, be_mujoco_source_of(batch)->init_qpos, scale, normal, error);
 }

@@ -195,6 +195,9 @@ typedef struct be_mujoco_source {
 
 static inline const be_mujoco_source *be_mujoco_source_of(const be_batch *batch) { return batch->engine; }
 
+/* Where velocities are in a lane's state: after the time and the positions. */
+static inline int64_t be_mujoco_velocities_at(const be_mujoco_source *source) { return 1 + source->num_qpos; }
+
 static inline const be_mujoco_lane *be_mujoco_lane_of(const be_batch *batch, int64_t lane) {
     const be_mujoco_source *source = batch->engine;
     return &source->lanes[lane];

@@ -34,31 +34,28 @@ enum {
     PUSHES = WEIGHT + TERMS, MOST = PUSHES + BE_PUSH_COUNT, KEPT = MOST + BE_COMMAND
 };
 /* clang-format on */
-#define NOISE(name, value, unit) MJ_WITHIN("noise_" name, value, 0, 1e6, "noise of observations: " unit)
 #define COMMAND_MOST(name, value, unit) MJ_WITHIN("command_a_" name, value, 0, 1e6, "largest command, " unit)
-#define COMMAND_KEPT(name, value)                                                                                      \
-    MJ_WITHIN("command_b_" name, value, 0, 1, "probability that this part of a new command is not 0")
 #define WEIGHT_PARAM(name, text, weight, doc) [WEIGHT + (name)] = MJ_WEIGHT("reward_" text, weight, doc),
 static const be_param params[] = {
     MJ_SHARED_PARAMS(5),
     [ACTION_SCALE] = MJ_WEIGHT("action_scale", 0.5, "how far an action of 1 moves a joint's target, rad"),
     [SOFT_LIMIT] =
         MJ_WITHIN("soft_joint_pos_limit_factor", 0.95, 0, 1e6, "soft limits of joints, relative to their range"),
-    [NOISE_LEVEL] = NOISE("level", 1.0, "factor of all of it; 0: none"),
-    [NOISE_JOINT_POS] = NOISE("joint_pos", 0.03, "rad"),
-    [NOISE_JOINT_VEL] = NOISE("joint_vel", 1.5, "rad/s"),
-    [NOISE_GYRO] = NOISE("gyro", 0.2, "rad/s"),
-    [NOISE_GRAVITY] = NOISE("gravity", 0.05, "of a vector of length 1"),
-    [NOISE_LINVEL] = NOISE("linvel", 0.1, "m/s"),
+    [NOISE_LEVEL] = BE_NOISE("level", 1.0, "factor of all of it; 0: none"),
+    [NOISE_JOINT_POS] = BE_NOISE("joint_pos", 0.03, "rad"),
+    [NOISE_JOINT_VEL] = BE_NOISE("joint_vel", 1.5, "rad/s"),
+    [NOISE_GYRO] = BE_NOISE("gyro", 0.2, "rad/s"),
+    [NOISE_GRAVITY] = BE_NOISE("gravity", 0.05, "of a vector of length 1"),
+    [NOISE_LINVEL] = BE_NOISE("linvel", 0.1, "m/s"),
     [SIGMA] = MJ_WITHIN("tracking_sigma", 0.25, 1e-9, 1e6, "squared error at which rewards for tracking are 1/e"),
     [FOOT_HEIGHT] = MJ_WITHIN("max_foot_height", 0.1, 1e-9, 1e6, "how high feet are to be lifted, m"),
     FOR_ALL_TERMS(WEIGHT_PARAM) BE_PUSH_PARAMS(PUSHES),
     [MOST] = COMMAND_MOST("x", 1.5, "m/s forwards"),
     [MOST + 1] = COMMAND_MOST("y", 0.8, "m/s to the left"),
     [MOST + 2] = COMMAND_MOST("yaw", 1.2, "rad/s"),
-    [KEPT] = COMMAND_KEPT("x", 0.9),
-    [KEPT + 1] = COMMAND_KEPT("y", 0.25),
-    [KEPT + 2] = COMMAND_KEPT("yaw", 0.5),
+    [KEPT] = BE_COMMAND_KEPT("x", 0.9),
+    [KEPT + 1] = BE_COMMAND_KEPT("y", 0.25),
+    [KEPT + 2] = BE_COMMAND_KEPT("yaw", 0.5),
     {0},
 };
 
@@ -175,11 +172,7 @@ static void see(be_batch *b, int64_t lane) {
 
 static int observe(be_batch *b, const int64_t *lanes, int64_t count, const be_rows *rows, be_error *error) {
     (void)error;
-    for (int64_t k = 0; k < count; k++) {
-        const float *seen = MJ_FIELD(b, LAST_SEEN, float, lanes[k]);
-        memcpy(BE_ROW(float, rows->port[STATE], rows, lanes[k], SEEN), seen, SEEN * sizeof *seen);
-        memcpy(BE_ROW(float, rows->port[PRIVILEGED], rows, lanes[k], ALL_SEEN), seen, ALL_SEEN * sizeof *seen);
-    }
+    be_observe_field(b, lanes, count, rows, LAST_SEEN);
     return BE_OK;
 }
 
@@ -195,15 +188,11 @@ static void push(be_batch *b, int64_t lane) {
 }
 
 static int start(be_batch *b, int64_t lane, const be_rows *rows, be_error *error) {
-    double *const *arrays = be_mujoco_arrays(b, lane), *qpos = arrays[MJ_QPOS], *qvel = arrays[MJ_QVEL];
+    double *const *arrays = be_mujoco_arrays(b, lane), *qpos = arrays[MJ_QPOS];
     be_rng *rng = &b->rng[lane];
     be_append(qpos, be_mujoco_read_of(b, lane, BE_HOME), 7 + JOINTS);
-    for (int j = 0; j < 2; j++) qpos[j] += be_rng_uniform(rng, -0.5, 0.5);
-    const double yaw = be_rng_uniform(rng, -3.14, 3.14), c = be_math.cos(yaw / 2), s = be_math.sin(yaw / 2);
-    const double w = qpos[3], x = qpos[4], y = qpos[5], z = qpos[6];
-    be_append(qpos + 3, (const double[]){w * c - z * s, x * c + y * s, y * c - x * s, z * c + w * s}, 4);
-    memset(qvel, 0, (6 + JOINTS) * sizeof *qvel);
-    for (int j = 0; j < 6; j++) qvel[j] = be_rng_uniform(rng, -0.5, 0.5);
+    be_scatter(qpos, rng);
+    be_scatter_velocities(arrays[MJ_QVEL], JOINTS, rng);
     be_append(arrays[MJ_CTRL], qpos + 7, JOINTS);
     const int status = be_mujoco_begin_controlled(b, lane, error);
 
@@ -229,20 +218,18 @@ static void reward_joints(const be_batch *b, int64_t lane, const float *action, 
     const double *qpos = arrays[MJ_QPOS] + 7, *pose = be_pose_of(b, lane),
                  *torque = be_mujoco_read_of(b, lane, BE_TORQUE);
     const double *ranges = be_mujoco_read_of(b, lane, RANGES) + 2, soft = be_param_of(b, SOFT_LIMIT, lane);
-    const float *last = MJ_FIELD(b, LAST_ACTION, float, lane);
-    double beyond = 0, off = 0, away = 0, changed = 0;
+    double beyond = 0, off = 0, away = 0;
     for (int j = 0; j < JOINTS; j++) {
-        const double gap = qpos[j] - pose[j], change = (double)action[j] - (double)last[j];
+        const double gap = qpos[j] - pose[j];
         beyond += fmax(soft * ranges[2 * j] - qpos[j], 0) + fmax(qpos[j] - soft * ranges[2 * j + 1], 0);
         off += gap * gap * (j % 3 == 2 ? 0.1 : 1.0); /* knees may bend */
         away += fabs(gap);
-        changed += change * change;
     }
     terms[DOF_POS_LIMITS] = beyond;
     terms[POSE] = be_math.exp(-off);
     terms[STAND_STILL] = speed < 0.01 ? away : 0;
     terms[TORQUES] = be_effort(torque, JOINTS);
-    terms[ACTION_RATE] = changed;
+    terms[ACTION_RATE] = be_action_rate(action, MJ_FIELD(b, LAST_ACTION, float, lane), NULL, JOINTS);
     terms[ENERGY] = be_power(arrays[MJ_QVEL] + 6, torque, JOINTS);
 }
 

@@ -31,28 +31,24 @@ enum {
     PUSHES = WEIGHT + TERMS, RANGE = PUSHES + BE_PUSH_COUNT
 };
 /* clang-format on */
-#define NOISE(name, value, unit) MJ_WITHIN("noise_" name, value, 0, 1e6, "noise of observations: " unit)
-#define COMMAND_RANGE(name, value, unit)                                                                               \
-    MJ_WITHIN("command_" name "_min", -(value), -1e6, 1e6, "least command, " unit),                                    \
-        MJ_WITHIN("command_" name "_max", value, -1e6, 1e6, "largest command, " unit)
 #define WEIGHT_PARAM(name, text, weight, doc) [WEIGHT + (name)] = MJ_WEIGHT("reward_" text, weight, doc),
 static const be_param params[] = {
     MJ_SHARED_PARAMS(5),
     [ACTION_SCALE] = MJ_WEIGHT("action_scale", 0.3, "how far an action of 1 moves a joint's target, rad"),
     [EARLY] = {"early_termination", BE_PARAM_BOOL, 1, 0, 1, NULL, "episodes end where the robot tilts", 0, 1},
     [HISTORY_LEN] = {"history_len", BE_PARAM_INT, 3, 1, 100, NULL, "how many errors of joints are observed"},
-    [NOISE_JOINT_POS] = NOISE("joint_pos", 0.05, "rad"),
-    [NOISE_GYRO] = NOISE("gyro", 0.1, "rad/s"),
-    [NOISE_GRAVITY] = NOISE("gravity", 0.03, "of a vector of length 1"),
-    [NOISE_FEET_POS] = NOISE("feet_pos_x", 0.01, "m"),
-    [NOISE_FEET_POS + 1] = NOISE("feet_pos_y", 0.005, "m"),
-    [NOISE_FEET_POS + 2] = NOISE("feet_pos_z", 0.02, "m"),
+    [NOISE_JOINT_POS] = BE_NOISE("joint_pos", 0.05, "rad"),
+    [NOISE_GYRO] = BE_NOISE("gyro", 0.1, "rad/s"),
+    [NOISE_GRAVITY] = BE_NOISE("gravity", 0.03, "of a vector of length 1"),
+    [NOISE_FEET_POS] = BE_NOISE("feet_pos_x", 0.01, "m"),
+    [NOISE_FEET_POS + 1] = BE_NOISE("feet_pos_y", 0.005, "m"),
+    [NOISE_FEET_POS + 2] = BE_NOISE("feet_pos_z", 0.02, "m"),
     [SIGMA] = MJ_WITHIN("tracking_sigma", 0.25, 1e-9, 1e6, "squared error at which rewards for tracking are 1/e"),
     [FOOT_HEIGHT] = MJ_WITHIN("max_foot_height", 0.12, 1e-9, 1e6, "how high feet are to be lifted, m"),
     FOR_ALL_TERMS(WEIGHT_PARAM) BE_PUSH_PARAMS(PUSHES),
-    [RANGE] = COMMAND_RANGE("lin_vel_x", 1.0, "m/s forwards"),
-    COMMAND_RANGE("lin_vel_y", 0.8, "m/s to the left"),
-    COMMAND_RANGE("ang_vel_yaw", 1.0, "rad/s"),
+    [RANGE] = BE_COMMAND_RANGE("lin_vel_x", -1.0, 1.0, "m/s forwards"),
+    BE_COMMAND_RANGE("lin_vel_y", -0.8, 0.8, "m/s to the left"),
+    BE_COMMAND_RANGE("ang_vel_yaw", -1.0, 1.0, "rad/s"),
     {0},
 };
 
@@ -85,8 +81,7 @@ static const be_field state[] = {
     [HISTORY] = {"qpos_error_history", BE_F32, JOINTS, "joints less their targets, the last first, rad"},
     [LAST_ACTION] = {"last_act", BE_F32, JOINTS, "the last action"},
     [ACTION_BEFORE] = {"last_last_act", BE_F32, JOINTS, "the action before"},
-    [COMMAND] = BE_COMMAND_FIELD,
-    [COMMAND_STEP] = {"step", BE_I32, 1, "since the command has changed", 0, COMMAND_TIME},
+    BE_COMMAND_FIELDS(COMMAND, COMMAND_TIME),
     BE_FEET_FIELDS(AIR_TIME, FEET),
     [PUSH] = BE_PUSH_FIELD,
     {0},
@@ -139,11 +134,7 @@ static double *force_of(const be_batch *b, int64_t lane) {
 }
 
 static void control(const be_batch *b, int64_t lane, const float *action, double *controls) {
-    const be_mujoco_view *model = be_mujoco_of(b);
-    const double *pose = be_pose_of(b, lane), scale = be_param_of(b, ACTION_SCALE, lane);
-    for (int j = 0; j < JOINTS; j++) {
-        controls[j] = fmin(fmax(pose[j] + (double)action[j] * scale, model->control_low[j]), model->control_high[j]);
-    }
+    be_control_around(b, be_pose_of(b, lane), action, be_param_of(b, ACTION_SCALE, lane), controls);
 }
 
 /* ---- observations ---------------------------------------------------------------------------------------- */
@@ -192,13 +183,7 @@ static void see(be_batch *b, int64_t lane, const double targets[JOINTS]) {
 
 static int observe(be_batch *b, const int64_t *lanes, int64_t count, const be_rows *rows, be_error *error) {
     (void)error;
-    for (int64_t k = 0; k < count; k++) {
-        const float *seen = MJ_FIELD(b, LAST_SEEN, float, lanes[k]);
-        for (int port = STATE; port <= PRIVILEGED; port++) {
-            const int64_t size = b->space[port].shape[0];
-            memcpy(BE_ROW(float, rows->port[port], rows, lanes[k], size), seen, (size_t)size * sizeof *seen);
-        }
-    }
+    be_observe_field(b, lanes, count, rows, LAST_SEEN);
     return BE_OK;
 }
 
@@ -209,14 +194,6 @@ static void push(be_batch *b, int64_t lane) {
     be_push_step(b, lane, PUSHES, push_of(b, lane), be_mujoco_read_of(b, lane, MASS)[0], force_of(b, lane));
 }
 
-/* A new command: all 0, with probability 1/10. */
-static void draw_command(be_batch *b, int64_t lane) {
-    double *command = MJ_FIELD(b, COMMAND, double, lane);
-    for (int j = 0; j < BE_COMMAND; j++) command[j] = be_draw_between(b, lane, RANGE + 2 * j);
-    if (be_rng_double(&b->rng[lane]) < 0.1) memset(command, 0, BE_COMMAND * sizeof *command);
-    MJ_FIELD(b, COMMAND_STEP, int32_t, lane)[0] = 0;
-}
-
 static int start(be_batch *b, int64_t lane, const be_rows *rows, be_error *error) {
     double *const *arrays = be_mujoco_arrays(b, lane), *qpos = arrays[MJ_QPOS];
     be_append(qpos, be_mujoco_read_of(b, lane, BE_HOME), 7 + JOINTS);
@@ -225,7 +202,7 @@ static int start(be_batch *b, int64_t lane, const be_rows *rows, be_error *error
     const int status = be_mujoco_begin_controlled(b, lane, error);
 
     be_push_start(b, lane, PUSHES, push_of(b, lane));
-    draw_command(b, lane);
+    be_command_begin(b, lane, COMMAND, RANGE);
     for (int field = HISTORY; field <= ACTION_BEFORE; field++) {
         memset(MJ_FIELD(b, field, float, lane), 0, (size_t)b->field_size[field] * sizeof(float));
     }
@@ -244,30 +221,17 @@ static void reward_joints(const be_batch *b, int64_t lane, const float *action, 
     double *const *arrays = be_mujoco_arrays(b, lane);
     const double *torque = be_mujoco_read_of(b, lane, BE_TORQUE);
     const float *last = MJ_FIELD(b, LAST_ACTION, float, lane), *before = MJ_FIELD(b, ACTION_BEFORE, float, lane);
-    double changed = 0;
-    for (int j = 0; j < JOINTS; j++) {
-        const double a = (double)action[j], once = a - (double)last[j],
-                     twice = a - 2 * (double)last[j] + (double)before[j];
-        changed += once * once + twice * twice;
-    }
     const double off = be_squared_distance(arrays[MJ_QPOS] + 7, be_pose_of(b, lane), JOINTS);
     terms[POSTURE] = stands ? be_math.exp(-10 * off) : 1;
     terms[TORQUES] = be_effort(torque, JOINTS);
-    terms[ACTION_RATE] = changed;
+    terms[ACTION_RATE] = be_action_rate(action, last, before, JOINTS);
     terms[ENERGY] = be_power(arrays[MJ_QVEL] + 6, torque, JOINTS);
 }
 
 /* What changes after rewards and observations. */
 static void end_step(be_batch *b, int64_t lane, const float *action) {
-    float *last = MJ_FIELD(b, LAST_ACTION, float, lane);
-    memcpy(MJ_FIELD(b, ACTION_BEFORE, float, lane), last, JOINTS * sizeof *last);
-    memcpy(last, action, JOINTS * sizeof *last);
-    int32_t *step = MJ_FIELD(b, COMMAND_STEP, int32_t, lane);
-    if (*step < COMMAND_TIME) {
-        *step += 1;
-    } else {
-        draw_command(b, lane);
-    }
+    be_keep_actions(b, lane, LAST_ACTION, action);
+    be_command_keep(b, lane, COMMAND, RANGE, COMMAND_TIME);
     push(b, lane);
 }
 
