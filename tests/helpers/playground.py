@@ -9,6 +9,7 @@ from gymnasium.vector import AutoresetMode
 
 import batchenv
 from batchenv.envs.mujoco import playground
+from helpers.mujoco import mujoco
 
 if importlib.util.find_spec("mujoco_playground") is None:
     pytest.skip("pip install --no-deps playground", allow_module_level=True)
@@ -54,3 +55,12 @@ def play(env, actions):
         if "reward" in infos:
             rows += [np.asarray(infos["reward"][name]).copy() for name in sorted(infos["reward"])]
     return [row.tobytes() for row in rows]
+
+
+def package_xml(robot, scene):
+    """A scene of the package as text, without meshes."""
+    spec = mujoco.MjSpec.from_file(str(playground.locomotion(robot, scene)))
+    for part in [*(geom for geom in spec.geoms if geom.meshname), *spec.meshes]:
+        spec.delete(part)
+    spec.compile()
+    return spec.to_xml()

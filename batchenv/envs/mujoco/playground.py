@@ -3,6 +3,7 @@ The tasks themselves are in csrc/engines/mujoco/tasks."""
 
 from __future__ import annotations
 
+import ast
 import importlib.util
 from pathlib import Path
 from typing import Any
@@ -31,6 +32,20 @@ def locomotion(robot: str, scene: str) -> Path:
     if not path.is_file():
         raise DependencyNotInstalled(f"the installed package playground has no {path}: {_INSTALL}, at least 0.2")
     return path
+
+
+def _constant(robot: str, file: str, name: str) -> Any:
+    """What a file of the package, which is not imported, assigns to a name.
+
+    Raises:
+        gymnasium.error.DependencyNotInstalled: the package is missing, or has no such file or name.
+    """
+    path = locomotion(robot, f"../{file}")
+    nodes = [node for node in ast.parse(path.read_text()).body if isinstance(node, ast.Assign)]
+    values = [ast.literal_eval(node.value) for node in nodes if ast.unparse(node.targets[0]) == name]
+    if not values:
+        raise DependencyNotInstalled(f"{path} of the installed package playground has no {name}: {_INSTALL}")
+    return values[0]
 
 
 def read_without_meshes(path: Path) -> Any:
@@ -78,7 +93,7 @@ class Locomotion(tasks.Task):
     ranges = ("pert_velocity_kick", "pert_kick_durations", "pert_kick_wait_times")
 
     @property
-    def own(self):  # pyright: ignore[reportIncompatibleVariableOverride]
+    def own(self) -> tuple[tuple[str, Any, str], ...]:  # pyright: ignore[reportIncompatibleVariableOverride]
         names = list(self.SCENES)
         shared = (
             ("task", names[0], f"which of the package's scenes: {' or '.join(names)}"),
@@ -181,6 +196,21 @@ class G1Joystick(Humanoid):
     """G1JoystickFlatTerrain-v0 and G1JoystickRoughTerrain-v0."""
 
     robot = "g1"
+
+    @property
+    def own(self):  # pyright: ignore[reportIncompatibleVariableOverride]
+        return (*super().own, ("restricted_joint_range", False, "joints and their targets have narrower ranges"))
+
+    def _read(self, xml):
+        model = super()._read(xml)
+        if self._flag("restricted_joint_range"):
+            ranges = _constant("g1", "g1_constants.py", "RESTRICTED_JOINT_RANGE")
+            if model.nu != len(ranges) or model.njnt != 1 + len(ranges):
+                raise ValueError(
+                    f"restricted_joint_range: the model must have {len(ranges)} joints with an actuator each"
+                )
+            model.jnt_range[1:] = model.actuator_ctrlrange[:] = ranges
+        return model
 
 
 class T1Joystick(Humanoid):

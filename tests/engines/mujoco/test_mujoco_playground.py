@@ -15,10 +15,11 @@ from gymnasium.vector import AutoresetMode
 import batchenv
 from batchenv.envs.mujoco import playground
 from helpers.mujoco import mujoco
-from helpers.playground import make_robots, play, random_actions, uniform
+from helpers.playground import make_robots, package_xml, play, random_actions, uniform
 
 ROOT = Path(__file__).resolve().parents[3]
 FLAT, ROUGH, SPOT = "Go1JoystickFlatTerrain-v0", "Go1JoystickRoughTerrain-v0", "SpotFlatTerrainJoystick-v0"
+SCENE = playground.Go1Joystick.SCENES["flat_terrain"]
 WEIGHTS = {
     "tracking_lin_vel": 1.0, "tracking_ang_vel": 0.5, "lin_vel_z": -0.5, "ang_vel_xy": -0.05, "orientation": -5.0,
     "dof_pos_limits": -1.0, "pose": 0.5, "termination": -1.0, "stand_still": -1.0, "torques": -0.0002,
@@ -373,16 +374,8 @@ def test_spaces_and_infos():
     assert {name for name in infos["reward"] if not name.startswith("_")} == set(WEIGHTS)
 
 
-def package_xml():
-    spec = mujoco.MjSpec.from_file(str(playground.locomotion("go1", playground.Go1Joystick.SCENES["flat_terrain"])))
-    for part in [*(geom for geom in spec.geoms if geom.meshname), *spec.meshes]:
-        spec.delete(part)
-    spec.compile()
-    return spec.to_xml()
-
-
 def test_a_model_of_ones_own(tmp_path):
-    (tmp_path / "go1.xml").write_text(package_xml())
+    (tmp_path / "go1.xml").write_text(package_xml("go1", SCENE))
     ours, theirs = make(5, xml_file=tmp_path / "go1.xml"), make(5)
     for env in (ours, theirs):
         env.reset(seed=0)
@@ -396,7 +389,7 @@ def test_the_header_is_for_users_files_too(tmp_path):
     source = re.sub(r", \{\{\"task\".*?\}\}", "", source).replace('"Go1Joystick"', '"MyGo1"')
     (tmp_path / "go1.c").write_text(source)
     own = batchenv.compile(tmp_path / "go1.c", namespace="playground_header").ids[0]
-    ours, theirs = (make(5, env_id, xml_file=package_xml(), pert_enable=True) for env_id in (own, FLAT))
+    ours, theirs = (make(5, env_id, xml_file=package_xml("go1", SCENE), pert_enable=True) for env_id in (own, FLAT))
     for env in (ours, theirs):
         env.reset(seed=0)
     actions = actions_of(5, 5)
@@ -417,7 +410,7 @@ def test_the_header_is_for_users_files_too(tmp_path):
     ],
 )
 def test_models_that_do_not_fit(change, words):
-    text = package_xml()
+    text = package_xml("go1", SCENE)
     assert change[0] in text
     text = re.sub("<keyframe>.*</keyframe>", '<keyframe><key name="home"/></keyframe>', text, flags=re.DOTALL)
     text = text.replace(*change).replace('target="trunk"', "")

@@ -3,15 +3,20 @@ bindings, and against the package's defaults. (tools/verify/compare_playground.p
 functions.)"""
 
 import pickle
+import re
+from pathlib import Path
 
 import numpy as np
 import pytest
 from gymnasium.spaces import Box
 from gymnasium.vector import AutoresetMode
 
+import batchenv
+from batchenv.envs.mujoco import playground
 from helpers.mujoco import mujoco
-from helpers.playground import config_of, make_robots, play, random_actions, uniform
+from helpers.playground import config_of, make_robots, package_xml, play, random_actions, uniform
 
+ROOT = Path(__file__).resolve().parents[3]
 G1, G1_ROUGH, APOLLO = "G1JoystickFlatTerrain-v0", "G1JoystickRoughTerrain-v0", "ApolloJoystickFlatTerrain-v0"
 BERKELEY = "BerkeleyHumanoidJoystickFlatTerrain-v0"  # test_mujoco_playground_small.py has more
 T1, T1_ROUGH = "T1JoystickFlatTerrain-v0", "T1JoystickRoughTerrain-v0"
@@ -303,11 +308,51 @@ def test_spaces_and_groups(env_id):
         (APOLLO, {"command_b_x": 1.5}, ValueError, "command_b_x"),
         (G1, {"max_foot_height": 0}, ValueError, "max_foot_height"),
         (G1, {"push_enable": 2}, TypeError, "push_enable"),
+        (G1, {"restricted_joint_range": 1}, TypeError, "restricted_joint_range=1 must be a bool"),
     ],
 )
 def test_bad_keywords(env_id, keywords, error, words):
     with pytest.raises(error, match=words):
         make(env_id, **keywords)
+
+
+def test_joints_of_a_g1_can_have_narrower_ranges():
+    model, wide = (make(G1, 1, restricted_joint_range=narrow).get_attr("model")[0] for narrow in (True, False))
+    assert (model.jnt_range[1:] == model.actuator_ctrlrange).all()
+    assert model.jnt_range[[2, 4]].tolist() == [[-0.5, 0.5], [0, 1.57]]  # roll of the left hip, left knee
+    assert (np.ptp(model.jnt_range[1:13], 1) < np.ptp(wide.jnt_range[1:13], 1)).all()
+    with pytest.raises(ValueError, match="restricted_joint_range: the model must have 29 joints"):
+        make(G1, xml_file=package_xml("t1", playground.TERRAINS["flat_terrain"]), restricted_joint_range=True)
+
+
+@pytest.mark.parametrize(
+    "env_id, old, new, words",
+    [
+        (G1, 'name="knees_bent"', 'name="away"', "the model has no key 'knees_bent'"),
+        (T1, 'name="left_foot_3_floor_found"', 'name="left_foot_touches"', "no sensor 'left_foot_3_floor_found'"),
+    ],
+)
+def test_models_that_do_not_fit(env_id, old, new, words):
+    text = package_xml({G1: "g1", T1: "t1"}[env_id], playground.TERRAINS["flat_terrain"])
+    assert old in text
+    with pytest.raises(ValueError, match=words):
+        make(env_id, xml_file=text.replace(old, new))
+
+
+def test_the_headers_are_for_users_files_too(tmp_path):
+    """The built-in task as a file of one's own: the same rows, pushes included."""
+    source = (ROOT / "csrc/engines/mujoco/tasks/g1_joystick.c").read_text()
+    source = re.sub(r", \{\{\"task\".*?\}\}", "", source).replace('"G1Joystick"', '"MyG1"')
+    (tmp_path / "g1.c").write_text(source)
+    own = batchenv.compile(tmp_path / "g1.c", namespace="playground_gait").ids[0]
+    xml = package_xml("g1", playground.TERRAINS["flat_terrain"])
+    pushes = {"push_interval_min": 0.04, "push_interval_max": 0.1}
+    ours, theirs = (make(env_id, 4, xml_file=xml, **pushes) for env_id in (own, G1))
+    for env in (ours, theirs):
+        env.reset(seed=0)
+    actions = actions_of(theirs, 8)
+    assert play(ours, actions) == play(theirs, actions)
+    assert theirs.state["push_interval_steps"].max() < 7  # so there were pushes
 
 
 # ---- physics, pushes ---------------------------------------------------------------------------------------
