@@ -66,6 +66,16 @@ static inline double be_standard_exponential(be_rng *rng) { return -be_math.log1
 /* The nearest number of steps of `dt` seconds. */
 static inline int32_t be_steps_of(double seconds, double dt) { return (int32_t)fmin(rint(seconds / dt), 1e9); }
 
+/* ---- starts of episodes ------------------------------------------------------------------------------- */
+
+/* Moves a robot by up to 0.5 m along x and y, and turns it around the vertical. */
+static inline void be_scatter(double *qpos, be_rng *rng) {
+    for (int j = 0; j < 2; j++) qpos[j] += be_rng_uniform(rng, -0.5, 0.5);
+    const double yaw = be_rng_uniform(rng, -3.14, 3.14), c = be_math.cos(yaw / 2), s = be_math.sin(yaw / 2);
+    const double w = qpos[3], x = qpos[4], y = qpos[5], z = qpos[6];
+    be_append(qpos + 3, (const double[]){w * c - z * s, x * c + y * s, y * c - x * s, z * c + w * s}, 4);
+}
+
 /* ---- observations ------------------------------------------------------------------------------------ */
 
 /* Appends values as float32, each with noise in [-scale, scale). Without noise, scale is 0 and rng may be NULL. Returns
@@ -78,6 +88,46 @@ static inline float *be_append_noisy(float *row, const double *values, int64_t c
 }
 static inline float *be_append_f32(float *row, const double *values, int64_t count) {
     return be_append_noisy(row, values, count, 0, NULL);
+}
+
+#define BE_NOISE(name, value, unit) MJ_WITHIN("noise_" name, value, 0, 1e6, "noise of observations: " unit)
+
+/* Appends, with noise, gyro, gravity, and the joints' positions less those in the keyframe home. noise: the first of
+ * their three params. level: a factor of all noise. */
+static inline float *be_append_sensed(be_batch *batch, int64_t lane, float *row, const double gravity[3], double level,
+                                      int noise, int64_t joints) {
+    const double *qpos = be_mujoco_arrays(batch, lane)[MJ_QPOS] + 7, *pose = be_pose_of(batch, lane);
+    be_rng *rng = &batch->rng[lane];
+    row =
+        be_append_noisy(row, be_mujoco_read_of(batch, lane, BE_GYRO), 3, be_param_of(batch, noise, lane) * level, rng);
+    row = be_append_noisy(row, gravity, 3, be_param_of(batch, noise + 1, lane) * level, rng);
+    const double scale = be_param_of(batch, noise + 2, lane) * level;
+    for (int64_t j = 0; j < joints; j++) row = be_append_noisy(row, &(double){qpos[j] - pose[j]}, 1, scale, rng);
+    return row;
+}
+
+/* Appends what only a critic is to see: gyro, acceleration, velocities of the trunk, positions, velocities and torques
+ * of the joints. */
+static inline float *be_append_exact(const be_batch *batch, int64_t lane, float *row, int64_t joints) {
+    double *const *arrays = be_mujoco_arrays(batch, lane);
+    static const int sensors[] = {BE_GYRO, BE_ACCELEROMETER, BE_LINVEL, BE_GLOBAL_ANGVEL};
+    for (int k = 0; k < 4; k++) row = be_append_f32(row, be_mujoco_read_of(batch, lane, sensors[k]), 3);
+    row = be_append_f32(row, arrays[MJ_QPOS] + 7, joints);
+    row = be_append_f32(row, arrays[MJ_QVEL] + 6, joints);
+    return be_append_f32(row, be_mujoco_read_of(batch, lane, BE_TORQUE), joints);
+}
+
+/* For observe(): rows that a field of the task's state holds. Where there are several observations, each is the
+ * beginning of those numbers. */
+static inline void be_observe_field(const be_batch *batch, const int64_t *lanes, int64_t count, const be_rows *rows,
+                                    int field) {
+    for (int port = MJ_OBSERVATION_PORT; batch->type->ports[port].role == BE_OBSERVATION; port++) {
+        const int64_t size = batch->space[port].shape[0];
+        for (int64_t k = 0; k < count; k++) {
+            memcpy(BE_ROW(float, rows->port[port], rows, lanes[k], size), MJ_FIELD(batch, field, float, lanes[k]),
+                   (size_t)size * sizeof(float));
+        }
+    }
 }
 
 /* Where down is in the frame of a site or body: its xmat's inverse times (0, 0, -1). */
@@ -107,6 +157,32 @@ static inline double be_effort(const double *torque, int64_t count) {
 static inline double be_power(const double *qvel, const double *torque, int64_t count) {
     double sum = 0;
     for (int64_t j = 0; j < count; j++) sum += fabs(qvel[j] * torque[j]);
+    return sum;
+}
+
+/* How far a joint is beyond its limits. */
+static inline double be_beyond(double position, double low, double high) {
+    return fmax(low - position, 0) + fmax(position - high, 0);
+}
+
+/* The same, summed over joints whose limits are `soft` times their ranges wide, around the middle. ranges: pairs. */
+static inline double be_beyond_soft(const double *positions, const double *ranges, double soft, int64_t count) {
+    double sum = 0;
+    for (int64_t j = 0; j < count; j++) {
+        const double middle = (ranges[2 * j] + ranges[2 * j + 1]) / 2, width = ranges[2 * j + 1] - ranges[2 * j];
+        sum += be_beyond(positions[j], middle - 0.5 * width * soft, middle + 0.5 * width * soft);
+    }
+    return sum;
+}
+
+/* The squared change of an action and, with the action before the last one, of its change. */
+static inline double be_action_rate(const float *action, const float *last, const float *before, int64_t count) {
+    double sum = 0;
+    for (int64_t j = 0; j < count; j++) {
+        const double once = (double)action[j] - (double)last[j];
+        const double twice = before ? (double)action[j] - 2 * (double)last[j] + (double)before[j] : 0;
+        sum += once * once + twice * twice;
+    }
     return sum;
 }
 

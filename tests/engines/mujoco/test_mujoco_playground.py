@@ -15,9 +15,7 @@ from gymnasium.vector import AutoresetMode
 import batchenv
 from batchenv.envs.mujoco import playground
 from helpers.mujoco import mujoco
-
-if importlib.util.find_spec("mujoco_playground") is None:
-    pytest.skip("pip install --no-deps playground", allow_module_level=True)
+from helpers.playground import make_robots, play, random_actions, uniform
 
 ROOT = Path(__file__).resolve().parents[3]
 FLAT, ROUGH, SPOT = "Go1JoystickFlatTerrain-v0", "Go1JoystickRoughTerrain-v0", "SpotFlatTerrainJoystick-v0"
@@ -48,11 +46,11 @@ MANY_PUSHES = {**PUSHES, "pert_velocity_kick_range": (0, 12)}  # and robots that
 
 
 def make(lanes=6, env_id=FLAT, **kwargs):
-    return batchenv.make(env_id, lanes, **{"autoreset_mode": AutoresetMode.DISABLED, **kwargs})
+    return make_robots(env_id, lanes, **kwargs)
 
 
 def actions_of(lanes, steps, seed=0, size=1.0):
-    return np.random.default_rng(seed).uniform(-size, size, (steps, lanes, 12)).astype(np.float32)
+    return random_actions(lanes, steps, 12, seed, size)
 
 
 class Lane:
@@ -288,14 +286,6 @@ def without_noise(privileged):
     return np.concatenate([linvel, gyro, gravity, angles, speeds[:, :12], privileged[:, 33:48]], 1)
 
 
-def uniform(values, low, high):
-    """Whether numbers are of the uniform distribution."""
-    values = np.sort(np.asarray(values, np.float64).ravel())
-    slack = (high - low) * 0.02  # of rounding to steps
-    assert low - slack <= values[0] and values[-1] <= high + slack
-    assert np.abs((values - low) / (high - low) - np.linspace(0, 1, values.size)).max() < 0.05
-
-
 def test_commands_change_as_playgrounds_do():
     """Each part changes with probability 1/2: to 0 with probability 1 - b, or to a new number."""
     lanes = 2000
@@ -337,15 +327,6 @@ def test_spots_starts_commands_and_noise():
     changed = (env.state["command"] != commands).any(1)
     assert not ran.any() and not changed[1::2].any() and changed[::2].mean() > 0.95
     assert env.state["step"].tolist() == [0, 200] * (lanes // 2)
-
-
-def play(env, actions):
-    rows = []
-    for action in actions:
-        observations, rewards, ended, cut, infos = env.step(action)
-        rows += [*(observations[name].copy() for name in sorted(observations)), rewards.copy(), ended | cut]
-        rows += [np.asarray(infos["reward"]["energy"]).copy()] if "reward" in infos else []
-    return [row.tobytes() for row in rows]
 
 
 @pytest.mark.parametrize("mode, env_id", [("NEXT_STEP", FLAT), ("SAME_STEP", FLAT), ("SAME_STEP", SPOT)])

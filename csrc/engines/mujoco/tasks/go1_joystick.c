@@ -29,12 +29,11 @@ enum { FOR_ALL_TERMS(TERM) TERMS };
 /* clang-format off */
 enum {
     ACTION_SCALE = MJ_PARAMS, SOFT_LIMIT,
-    NOISE_LEVEL, NOISE_JOINT_POS, NOISE_JOINT_VEL, NOISE_GYRO, NOISE_GRAVITY, NOISE_LINVEL,
+    NOISE_LEVEL, NOISE_GYRO, NOISE_GRAVITY, NOISE_JOINT_POS, NOISE_JOINT_VEL, NOISE_LINVEL,
     SIGMA, FOOT_HEIGHT, WEIGHT,
     PUSHES = WEIGHT + TERMS, MOST = PUSHES + BE_PUSH_COUNT, KEPT = MOST + BE_COMMAND
 };
 /* clang-format on */
-#define NOISE(name, value, unit) MJ_WITHIN("noise_" name, value, 0, 1e6, "noise of observations: " unit)
 #define COMMAND_MOST(name, value, unit) MJ_WITHIN("command_a_" name, value, 0, 1e6, "largest command, " unit)
 #define COMMAND_KEPT(name, value)                                                                                      \
     MJ_WITHIN("command_b_" name, value, 0, 1, "probability that this part of a new command is not 0")
@@ -44,12 +43,12 @@ static const be_param params[] = {
     [ACTION_SCALE] = MJ_WEIGHT("action_scale", 0.5, "how far an action of 1 moves a joint's target, rad"),
     [SOFT_LIMIT] =
         MJ_WITHIN("soft_joint_pos_limit_factor", 0.95, 0, 1e6, "soft limits of joints, relative to their range"),
-    [NOISE_LEVEL] = NOISE("level", 1.0, "factor of all of it; 0: none"),
-    [NOISE_JOINT_POS] = NOISE("joint_pos", 0.03, "rad"),
-    [NOISE_JOINT_VEL] = NOISE("joint_vel", 1.5, "rad/s"),
-    [NOISE_GYRO] = NOISE("gyro", 0.2, "rad/s"),
-    [NOISE_GRAVITY] = NOISE("gravity", 0.05, "of a vector of length 1"),
-    [NOISE_LINVEL] = NOISE("linvel", 0.1, "m/s"),
+    [NOISE_LEVEL] = BE_NOISE("level", 1.0, "factor of all of it; 0: none"),
+    [NOISE_JOINT_POS] = BE_NOISE("joint_pos", 0.03, "rad"),
+    [NOISE_JOINT_VEL] = BE_NOISE("joint_vel", 1.5, "rad/s"),
+    [NOISE_GYRO] = BE_NOISE("gyro", 0.2, "rad/s"),
+    [NOISE_GRAVITY] = BE_NOISE("gravity", 0.05, "of a vector of length 1"),
+    [NOISE_LINVEL] = BE_NOISE("linvel", 0.1, "m/s"),
     [SIGMA] = MJ_WITHIN("tracking_sigma", 0.25, 1e-9, 1e6, "squared error at which rewards for tracking are 1/e"),
     [FOOT_HEIGHT] = MJ_WITHIN("max_foot_height", 0.1, 1e-9, 1e6, "how high feet are to be lifted, m"),
     FOR_ALL_TERMS(WEIGHT_PARAM) BE_PUSH_PARAMS(PUSHES),
@@ -144,17 +143,13 @@ static void see(be_batch *b, int64_t lane) {
     const double *qvel = arrays[MJ_QVEL] + 6, *pose = be_pose_of(b, lane), level = be_param_of(b, NOISE_LEVEL, lane);
     const double *gyro = be_mujoco_read_of(b, lane, BE_GYRO), *linvel = be_mujoco_read_of(b, lane, BE_LINVEL);
     float *row = MJ_FIELD(b, LAST_SEEN, float, lane);
+    be_rng *rng = &b->rng[lane];
     double gravity[3], angles[JOINTS];
     be_projected_gravity(be_mujoco_read_of(b, lane, XMAT), gravity);
     for (int j = 0; j < JOINTS; j++) angles[j] = arrays[MJ_QPOS][7 + j] - pose[j];
-#define NOISY(values, count, noise)                                                                                    \
-    be_append_noisy(row, values, count, be_param_of(b, noise, lane) * level, &b->rng[lane])
-    row = NOISY(linvel, 3, NOISE_LINVEL);
-    row = NOISY(gyro, 3, NOISE_GYRO);
-    row = NOISY(gravity, 3, NOISE_GRAVITY);
-    row = NOISY(angles, JOINTS, NOISE_JOINT_POS);
-    row = NOISY(qvel, JOINTS, NOISE_JOINT_VEL);
-#undef NOISY
+    row = be_append_noisy(row, linvel, 3, be_param_of(b, NOISE_LINVEL, lane) * level, rng);
+    row = be_append_sensed(b, lane, row, gravity, level, NOISE_GYRO, JOINTS);
+    row = be_append_noisy(row, qvel, JOINTS, be_param_of(b, NOISE_JOINT_VEL, lane) * level, rng);
     memcpy(row, MJ_FIELD(b, LAST_ACTION, float, lane), JOINTS * sizeof *row);
     row = be_append_f32(row + JOINTS, MJ_FIELD(b, COMMAND, double, lane), BE_COMMAND);
 
@@ -175,11 +170,7 @@ static void see(be_batch *b, int64_t lane) {
 
 static int observe(be_batch *b, const int64_t *lanes, int64_t count, const be_rows *rows, be_error *error) {
     (void)error;
-    for (int64_t k = 0; k < count; k++) {
-        const float *seen = MJ_FIELD(b, LAST_SEEN, float, lanes[k]);
-        memcpy(BE_ROW(float, rows->port[STATE], rows, lanes[k], SEEN), seen, SEEN * sizeof *seen);
-        memcpy(BE_ROW(float, rows->port[PRIVILEGED], rows, lanes[k], ALL_SEEN), seen, ALL_SEEN * sizeof *seen);
-    }
+    be_observe_field(b, lanes, count, rows, LAST_SEEN);
     return BE_OK;
 }
 
@@ -198,10 +189,7 @@ static int start(be_batch *b, int64_t lane, const be_rows *rows, be_error *error
     double *const *arrays = be_mujoco_arrays(b, lane), *qpos = arrays[MJ_QPOS], *qvel = arrays[MJ_QVEL];
     be_rng *rng = &b->rng[lane];
     be_append(qpos, be_mujoco_read_of(b, lane, BE_HOME), 7 + JOINTS);
-    for (int j = 0; j < 2; j++) qpos[j] += be_rng_uniform(rng, -0.5, 0.5);
-    const double yaw = be_rng_uniform(rng, -3.14, 3.14), c = be_math.cos(yaw / 2), s = be_math.sin(yaw / 2);
-    const double w = qpos[3], x = qpos[4], y = qpos[5], z = qpos[6];
-    be_append(qpos + 3, (const double[]){w * c - z * s, x * c + y * s, y * c - x * s, z * c + w * s}, 4);
+    be_scatter(qpos, rng);
     memset(qvel, 0, (6 + JOINTS) * sizeof *qvel);
     for (int j = 0; j < 6; j++) qvel[j] = be_rng_uniform(rng, -0.5, 0.5);
     be_append(arrays[MJ_CTRL], qpos + 7, JOINTS);
@@ -229,20 +217,18 @@ static void reward_joints(const be_batch *b, int64_t lane, const float *action, 
     const double *qpos = arrays[MJ_QPOS] + 7, *pose = be_pose_of(b, lane),
                  *torque = be_mujoco_read_of(b, lane, BE_TORQUE);
     const double *ranges = be_mujoco_read_of(b, lane, RANGES) + 2, soft = be_param_of(b, SOFT_LIMIT, lane);
-    const float *last = MJ_FIELD(b, LAST_ACTION, float, lane);
-    double beyond = 0, off = 0, away = 0, changed = 0;
+    double beyond = 0, off = 0, away = 0;
     for (int j = 0; j < JOINTS; j++) {
-        const double gap = qpos[j] - pose[j], change = (double)action[j] - (double)last[j];
-        beyond += fmax(soft * ranges[2 * j] - qpos[j], 0) + fmax(qpos[j] - soft * ranges[2 * j + 1], 0);
+        const double gap = qpos[j] - pose[j];
+        beyond += be_beyond(qpos[j], soft * ranges[2 * j], soft * ranges[2 * j + 1]);
         off += gap * gap * (j % 3 == 2 ? 0.1 : 1.0); /* knees may bend */
         away += fabs(gap);
-        changed += change * change;
     }
     terms[DOF_POS_LIMITS] = beyond;
     terms[POSE] = be_math.exp(-off);
     terms[STAND_STILL] = speed < 0.01 ? away : 0;
     terms[TORQUES] = be_effort(torque, JOINTS);
-    terms[ACTION_RATE] = changed;
+    terms[ACTION_RATE] = be_action_rate(action, MJ_FIELD(b, LAST_ACTION, float, lane), NULL, JOINTS);
     terms[ENERGY] = be_power(arrays[MJ_QVEL] + 6, torque, JOINTS);
 }
 

@@ -27,11 +27,10 @@ enum { FOR_ALL_TERMS(TERM) TERMS };
 /* clang-format off */
 enum {
     ACTION_SCALE = MJ_PARAMS, EARLY, HISTORY_LEN,
-    NOISE_JOINT_POS, NOISE_GYRO, NOISE_GRAVITY, NOISE_FEET_POS, SIGMA = NOISE_FEET_POS + 3, FOOT_HEIGHT, WEIGHT,
+    NOISE_GYRO, NOISE_GRAVITY, NOISE_JOINT_POS, NOISE_FEET_POS, SIGMA = NOISE_FEET_POS + 3, FOOT_HEIGHT, WEIGHT,
     PUSHES = WEIGHT + TERMS, RANGE = PUSHES + BE_PUSH_COUNT
 };
 /* clang-format on */
-#define NOISE(name, value, unit) MJ_WITHIN("noise_" name, value, 0, 1e6, "noise of observations: " unit)
 #define COMMAND_RANGE(name, value, unit)                                                                               \
     MJ_WITHIN("command_" name "_min", -(value), -1e6, 1e6, "least command, " unit),                                    \
         MJ_WITHIN("command_" name "_max", value, -1e6, 1e6, "largest command, " unit)
@@ -41,12 +40,12 @@ static const be_param params[] = {
     [ACTION_SCALE] = MJ_WEIGHT("action_scale", 0.3, "how far an action of 1 moves a joint's target, rad"),
     [EARLY] = {"early_termination", BE_PARAM_BOOL, 1, 0, 1, NULL, "episodes end where the robot tilts", 0, 1},
     [HISTORY_LEN] = {"history_len", BE_PARAM_INT, 3, 1, 100, NULL, "how many errors of joints are observed"},
-    [NOISE_JOINT_POS] = NOISE("joint_pos", 0.05, "rad"),
-    [NOISE_GYRO] = NOISE("gyro", 0.1, "rad/s"),
-    [NOISE_GRAVITY] = NOISE("gravity", 0.03, "of a vector of length 1"),
-    [NOISE_FEET_POS] = NOISE("feet_pos_x", 0.01, "m"),
-    [NOISE_FEET_POS + 1] = NOISE("feet_pos_y", 0.005, "m"),
-    [NOISE_FEET_POS + 2] = NOISE("feet_pos_z", 0.02, "m"),
+    [NOISE_JOINT_POS] = BE_NOISE("joint_pos", 0.05, "rad"),
+    [NOISE_GYRO] = BE_NOISE("gyro", 0.1, "rad/s"),
+    [NOISE_GRAVITY] = BE_NOISE("gravity", 0.03, "of a vector of length 1"),
+    [NOISE_FEET_POS] = BE_NOISE("feet_pos_x", 0.01, "m"),
+    [NOISE_FEET_POS + 1] = BE_NOISE("feet_pos_y", 0.005, "m"),
+    [NOISE_FEET_POS + 2] = BE_NOISE("feet_pos_z", 0.02, "m"),
     [SIGMA] = MJ_WITHIN("tracking_sigma", 0.25, 1e-9, 1e6, "squared error at which rewards for tracking are 1/e"),
     [FOOT_HEIGHT] = MJ_WITHIN("max_foot_height", 0.12, 1e-9, 1e6, "how high feet are to be lifted, m"),
     FOR_ALL_TERMS(WEIGHT_PARAM) BE_PUSH_PARAMS(PUSHES),
@@ -160,10 +159,8 @@ static void see(be_batch *b, int64_t lane, const double targets[JOINTS]) {
     for (int j = 0; j < JOINTS; j++) angles[j] = qpos[j] - pose[j];
     for (int k = 0; k < FEET; k++) memcpy(feet[k], be_mujoco_read_of(b, lane, FOOT_POS + k), sizeof feet[k]);
 
-    row = be_append_noisy(row, gyro, 3, be_param_of(b, NOISE_GYRO, lane), rng);
-    row = be_append_noisy(row, up, 3, be_param_of(b, NOISE_GRAVITY, lane), rng);
-    const float *noisy = row;
-    row = be_append_noisy(row, angles, JOINTS, be_param_of(b, NOISE_JOINT_POS, lane), rng);
+    row = be_append_sensed(b, lane, row, up, 1, NOISE_GYRO, JOINTS);
+    const float *noisy = row - JOINTS;
     memmove(history + JOINTS, history, (size_t)(size - JOINTS) * sizeof *history);
     for (int j = 0; j < JOINTS; j++) history[j] = (float)((double)noisy[j] + pose[j] - targets[j]);
     memcpy(row, history, (size_t)size * sizeof *row);
@@ -192,13 +189,7 @@ static void see(be_batch *b, int64_t lane, const double targets[JOINTS]) {
 
 static int observe(be_batch *b, const int64_t *lanes, int64_t count, const be_rows *rows, be_error *error) {
     (void)error;
-    for (int64_t k = 0; k < count; k++) {
-        const float *seen = MJ_FIELD(b, LAST_SEEN, float, lanes[k]);
-        for (int port = STATE; port <= PRIVILEGED; port++) {
-            const int64_t size = b->space[port].shape[0];
-            memcpy(BE_ROW(float, rows->port[port], rows, lanes[k], size), seen, (size_t)size * sizeof *seen);
-        }
-    }
+    be_observe_field(b, lanes, count, rows, LAST_SEEN);
     return BE_OK;
 }
 
@@ -244,16 +235,10 @@ static void reward_joints(const be_batch *b, int64_t lane, const float *action, 
     double *const *arrays = be_mujoco_arrays(b, lane);
     const double *torque = be_mujoco_read_of(b, lane, BE_TORQUE);
     const float *last = MJ_FIELD(b, LAST_ACTION, float, lane), *before = MJ_FIELD(b, ACTION_BEFORE, float, lane);
-    double changed = 0;
-    for (int j = 0; j < JOINTS; j++) {
-        const double a = (double)action[j], once = a - (double)last[j],
-                     twice = a - 2 * (double)last[j] + (double)before[j];
-        changed += once * once + twice * twice;
-    }
     const double off = be_squared_distance(arrays[MJ_QPOS] + 7, be_pose_of(b, lane), JOINTS);
     terms[POSTURE] = stands ? be_math.exp(-10 * off) : 1;
     terms[TORQUES] = be_effort(torque, JOINTS);
-    terms[ACTION_RATE] = changed;
+    terms[ACTION_RATE] = be_action_rate(action, last, before, JOINTS);
     terms[ENERGY] = be_power(arrays[MJ_QVEL] + 6, torque, JOINTS);
 }
 
