@@ -1,7 +1,8 @@
-"""Compares the joystick tasks of Go1 and Spot with MuJoCo Playground's own functions, state by state: what is observed
-without noise, reward terms, rewards, ends, timers of feet, and the forces of pushes.
+"""Compares tasks with MuJoCo Playground's own functions, state by state: what is observed without noise, reward terms,
+rewards, ends, timers of feet, and the forces of pushes. The folder playground has tasks of other robots than Go1's and
+Spot's.
 
-    python tools/verify/compare_playground.py [--lanes 64] [--steps 80] [--seed 0]
+    python tools/verify/compare_playground.py [ID ...] [--lanes 64] [--steps 80] [--seed 0]
 
 Playground's own step() runs on a CPU in JAX; in place of MJX's physics it gets the results of MuJoCo's step that a lane
 has taken. So it needs `pip install playground mujoco`, but neither a GPU nor the models that Playground downloads. Exit
@@ -10,20 +11,19 @@ status 1: something differs by more than float32's rounding.
 
 import argparse
 import sys
-from types import SimpleNamespace
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from flax import struct
 from gymnasium.vector import AutoresetMode
 from mujoco_playground._src import mjx_env
 from mujoco_playground._src.locomotion.go1 import joystick as go1
 from mujoco_playground._src.locomotion.spot import joystick as spot
 
 import batchenv
+from playground import quadrupeds
+from playground.common import Differences, data_of, stepped
 
-ARRAYS = ("qpos", "qvel", "sensordata", "site_xpos", "site_xmat", "actuator_force")
 PUSHES = {"pert_enable": True, "pert_kick_wait_times_range": (0.1, 0.4), "pert_velocity_kick_range": (0, 20)}
 NO_NOISE = {
     go1: ("level",),
@@ -35,21 +35,7 @@ TASKS = {
     "SpotFlatTerrainJoystick-v0": spot,
 }
 COMMANDS = {go1: ("a_x", "a_y", "a_yaw"), spot: ("lin_vel_x_max", "lin_vel_y_max", "ang_vel_yaw_max")}
-RTOL, ATOL = 2e-5, 2e-5
 PUSHED = {go1: slice(119, 122), spot: slice(164, 167)}  # forces in privileged_state, which are rounded more
-
-
-@struct.dataclass
-class Data:
-    """What Playground reads of an mjx.Data."""
-
-    qpos: jax.Array
-    qvel: jax.Array
-    sensordata: jax.Array
-    site_xpos: jax.Array
-    site_xmat: jax.Array
-    actuator_force: jax.Array
-    xfrc_applied: jax.Array
 
 
 def reference(module, model):
@@ -63,20 +49,12 @@ def reference(module, model):
     else:
         config.obs_noise.scales = {"joint_pos": 0.0, "gyro": 0.0, "gravity": 0.0, "feet_pos": [0.0, 0.0, 0.0]}
         env._pert_func = env._maybe_apply_perturbation
-    mjx_env.MjxEnv.__init__(env, config)
-    env._mj_model = model
-    env._mjx_model = SimpleNamespace(nbody=model.nbody, nu=model.nu, nv=model.nv)
     env._feet_floor_found_sensor = [model.sensor(f"{foot}_floor_found").id for foot in module.consts.FEET_GEOMS]
-    env._post_init()
-    mjx_env.step = lambda model, data, action, steps: data
-    return jax.jit(jax.vmap(env.step))
+    return stepped(env, config, model)
 
 
 def state_of(module, datas, before, random):
     """Playground's state of all lanes: the physics' results, and what was there before the step."""
-    arrays = {name: np.stack([getattr(data, name) for data in datas]) for name in ARRAYS}
-    arrays["site_xmat"] = arrays["site_xmat"].reshape(len(datas), -1, 3, 3)
-    arrays["xfrc_applied"] = np.zeros((len(datas), *datas[0].xfrc_applied.shape))
     push = {name: before["push"][:, k] for k, name in enumerate(PUSH)}
     info = {
         **{name: before[name] for name in ("command", "last_act", "feet_air_time", "last_contact", "swing_peak")},
@@ -89,7 +67,7 @@ def state_of(module, datas, before, random):
     }
     info |= {name: before[name] for name in ("steps_until_next_cmd", "step", "qpos_error_history") if name in before}
     metrics = ["swing_peak", *(f"reward/{name}" for name in module.default_config().reward_config.scales)]
-    data = Data(**{name: jnp.asarray(values, jnp.float32) for name, values in arrays.items()})
+    data = data_of(datas, xfrc_applied=np.zeros((len(datas), *datas[0].xfrc_applied.shape)))
     info = {name: jnp.asarray(values) for name, values in info.items()}
     zeros = jnp.zeros(len(datas))
     return mjx_env.State(data, {}, zeros, zeros, {name: zeros for name in metrics}, info)
@@ -122,16 +100,11 @@ def compare(env_id, lanes, steps, seed):
     env = batchenv.make(env_id, lanes, autoreset_mode=AutoresetMode.DISABLED, **many)
     step = reference(module, env.get_attr("model")[0])
     env.reset(seed=seed)
-    rng, key, worst, largest = np.random.default_rng(seed), jax.random.key(seed), {}, {}
+    rng, key, differences = np.random.default_rng(seed), jax.random.key(seed), Differences(env_id)
     rhythm = rng.uniform(0.02, 0.08, (lanes, 1))
     pushes, started = env.state["push"].copy(), np.ones(lanes, bool)
 
-    def same(what, ours, theirs, where=slice(None), atol=ATOL):
-        ours, theirs = np.asarray(ours[where], np.float64), np.asarray(theirs[where], np.float64)
-        worst[what] = max(worst.get(what, 0.0), float(np.abs(ours - theirs).max(initial=0)))
-        largest[what] = max(largest.get(what, 0.0), float(np.abs(theirs).max(initial=0)))
-        np.testing.assert_allclose(ours, theirs, rtol=RTOL, atol=atol, err_msg=f"{env_id}, {what}")
-
+    same = differences.same
     for number in range(steps):
         before = {name: values.copy() for name, values in env.state.items()}
         # Ours is one step ahead: it has the force of the coming step already.
@@ -149,10 +122,7 @@ def compare(env_id, lanes, steps, seed):
         same("reward", rewards, theirs.reward)
         same("terminated", ended, theirs.done)
         same("metrics/swing_peak", infos["swing_peak"], theirs.metrics["swing_peak"])
-        terms = {name: values for name, values in infos["reward"].items() if not name.startswith("_")}
-        assert {f"reward/{name}" for name in terms} == set(theirs.metrics) - {"swing_peak"}
-        for name, values in terms.items():
-            same(f"reward/{name}", values, theirs.metrics[f"reward/{name}"])
+        differences.terms(infos, theirs.metrics)
         for name in ("last_act", "feet_air_time", "last_contact", "swing_peak", "last_last_act", "qpos_error_history"):
             if name in env.state:
                 same(name, env.state[name], theirs.info[name])
@@ -161,18 +131,22 @@ def compare(env_id, lanes, steps, seed):
         pushes, started = before["push"], ended
         if ended.any():
             env.reset(options={"reset_mask": ended})
-    never = [what for what, value in largest.items() if value == 0]
-    assert not never, f"{env_id}: was 0 in all states: {', '.join(never)}"
-    return worst
+    differences.check()
+    return differences.worst
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("ids", nargs="*", metavar="ID", help="all, unless some are given")
     for name, value in (("lanes", 64), ("steps", 80), ("seed", 0)):
         parser.add_argument(f"--{name}", type=int, default=value)
     given = parser.parse_args()
-    for env_id in TASKS:
-        worst = compare(env_id, given.lanes, given.steps, given.seed)
+    comparisons = {**dict.fromkeys(TASKS, compare), **dict.fromkeys(quadrupeds.TASKS, quadrupeds.compare)}
+    unknown = set(given.ids) - set(comparisons)
+    if unknown:
+        parser.error(f"no comparison of {', '.join(sorted(unknown))}; there are {', '.join(comparisons)}")
+    for env_id in given.ids or comparisons:
+        worst = comparisons[env_id](env_id, given.lanes, given.steps, given.seed)
         print(f"{env_id}: {given.lanes * given.steps} states; largest differences:")
         print("  " + ", ".join(f"{what} {difference:.1e}" for what, difference in worst.items()))
 

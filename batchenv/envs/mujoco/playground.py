@@ -136,6 +136,30 @@ class Go1Joystick(Locomotion):
     ccd_iterations = 20
 
 
+class Go1Getup(Locomotion):
+    """Go1Getup-v0."""
+
+    robot = "go1"
+    SCENES = {"flat_terrain": "scene_mjx_fullcollisions_flat_terrain.xml"}
+    gains = 35.0, 0.5
+    ccd_iterations = 20
+    ranges = ()
+
+
+class Go1Handstand(Locomotion):
+    """Go1Handstand-v0."""
+
+    robot = "go1"
+    SCENES = {"flat_terrain": "scene_mjx_flat_terrain.xml"}
+    gains = 35.0, 0.5
+    ccd_iterations = 20
+    ranges = ()
+
+
+class Go1Footstand(Go1Handstand):
+    """Go1Footstand-v0."""
+
+
 class SpotJoystick(Locomotion):
     """SpotFlatTerrainJoystick-v0."""
 
@@ -143,3 +167,12 @@ class SpotJoystick(Locomotion):
     SCENES = {"flat_terrain": "scene_mjx_feetonly_flat_terrain.xml"}
     gains = 300.0, 1.0
     ranges = (*Locomotion.ranges, "command_lin_vel_x", "command_lin_vel_y", "command_ang_vel_yaw")
+
+
+class SpotGetup(Locomotion):
+    """SpotGetup-v0."""
+
+    robot = "spot"
+    SCENES = {"flat_terrain": "scene_mjx_flat_terrain.xml"}
+    gains = 400.0, 20.0
+    ranges = ()

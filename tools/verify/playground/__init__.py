@@ -1,0 +1,1 @@
+"""Comparisons of tasks with MuJoCo Playground's own functions; compare_playground.py runs them."""
