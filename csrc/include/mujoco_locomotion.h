@@ -58,10 +58,43 @@ static inline const double *be_pose_of(const be_batch *batch, int64_t lane) {
     return be_mujoco_read_of(batch, lane, BE_HOME) + 7;
 }
 
+/* Whether a joint is beyond the bounds of its actuator. */
+static inline int be_joints_exceed(const be_batch *batch, int64_t lane) {
+    const be_mujoco_view *model = be_mujoco_of(batch);
+    const double *joints = be_mujoco_arrays(batch, lane)[MJ_QPOS] + 7;
+    for (int64_t j = 0; j < model->num_ctrl; j++) {
+        if (joints[j] < model->control_low[j] || joints[j] > model->control_high[j]) return 1;
+    }
+    return 0;
+}
+
+/* ---- actions ------------------------------------------------------------------------------------------ */
+
+/* For control(): targets of joints around `centre`, within the bounds of their actuators. */
+static inline void be_control_around(const be_batch *batch, const double *centre, const float *action, double scale,
+                                     double *controls) {
+    const be_mujoco_view *model = be_mujoco_of(batch);
+    for (int64_t j = 0; j < model->num_ctrl; j++) {
+        controls[j] = fmin(fmax(centre[j] + (double)action[j] * scale, model->control_low[j]), model->control_high[j]);
+    }
+}
+
+/* At the end of a step: the field `last` becomes the action, and the field after it what that was before. */
+static inline void be_keep_actions(const be_batch *batch, int64_t lane, int last, const float *action) {
+    const size_t size = (size_t)batch->field_size[last] * sizeof *action;
+    memcpy(MJ_FIELD(batch, last + 1, float, lane), MJ_FIELD(batch, last, float, lane), size);
+    memcpy(MJ_FIELD(batch, last, float, lane), action, size);
+}
+
 /* ---- random numbers, time ---------------------------------------------------------------------------- */
 
 /* Of the exponential distribution with mean 1. */
 static inline double be_standard_exponential(be_rng *rng) { return -be_math.log1p(-be_rng_double(rng)); }
+
+/* A number of the uniform distribution between two params of the lane. */
+static inline double be_draw_between(be_batch *batch, int64_t lane, int low) {
+    return be_rng_uniform(&batch->rng[lane], be_param_of(batch, low, lane), be_param_of(batch, low + 1, lane));
+}
 
 /* The nearest number of steps of `dt` seconds. */
 static inline int32_t be_steps_of(double seconds, double dt) { return (int32_t)fmin(rint(seconds / dt), 1e9); }
@@ -91,31 +124,6 @@ static inline float *be_append_f32(float *row, const double *values, int64_t cou
 }
 
 #define BE_NOISE(name, value, unit) MJ_WITHIN("noise_" name, value, 0, 1e6, "noise of observations: " unit)
-
-/* Appends, with noise, gyro, gravity, and the joints' positions less those in the keyframe home. noise: the first of
- * their three params. level: a factor of all noise. */
-static inline float *be_append_sensed(be_batch *batch, int64_t lane, float *row, const double gravity[3], double level,
-                                      int noise, int64_t joints) {
-    const double *qpos = be_mujoco_arrays(batch, lane)[MJ_QPOS] + 7, *pose = be_pose_of(batch, lane);
-    be_rng *rng = &batch->rng[lane];
-    row =
-        be_append_noisy(row, be_mujoco_read_of(batch, lane, BE_GYRO), 3, be_param_of(batch, noise, lane) * level, rng);
-    row = be_append_noisy(row, gravity, 3, be_param_of(batch, noise + 1, lane) * level, rng);
-    const double scale = be_param_of(batch, noise + 2, lane) * level;
-    for (int64_t j = 0; j < joints; j++) row = be_append_noisy(row, &(double){qpos[j] - pose[j]}, 1, scale, rng);
-    return row;
-}
-
-/* Appends what only a critic is to see: gyro, acceleration, velocities of the trunk, positions, velocities and torques
- * of the joints. */
-static inline float *be_append_exact(const be_batch *batch, int64_t lane, float *row, int64_t joints) {
-    double *const *arrays = be_mujoco_arrays(batch, lane);
-    static const int sensors[] = {BE_GYRO, BE_ACCELEROMETER, BE_LINVEL, BE_GLOBAL_ANGVEL};
-    for (int k = 0; k < 4; k++) row = be_append_f32(row, be_mujoco_read_of(batch, lane, sensors[k]), 3);
-    row = be_append_f32(row, arrays[MJ_QPOS] + 7, joints);
-    row = be_append_f32(row, arrays[MJ_QVEL] + 6, joints);
-    return be_append_f32(row, be_mujoco_read_of(batch, lane, BE_TORQUE), joints);
-}
 
 /* For observe(): rows that a field of the task's state holds. Where there are several observations, each is the
  * beginning of those numbers. */
@@ -202,17 +210,23 @@ static inline void be_reward_trunk(const be_batch *batch, int64_t lane, const do
     terms[4] = be_squares(be_mujoco_read_of(batch, lane, BE_UPVECTOR), 2);
 }
 
-/* Weighs the parts of the reward, and writes them and the reward: their sum per second, if it is not negative. weights:
- * the first of their params. infos: the first of their ports. */
-static inline void be_write_reward(const be_batch *batch, int64_t lane, const be_rows *rows, const double *terms,
-                                   int count, int weights, int infos) {
+/* Weighs the parts of the reward, and writes them. weights: the first of their params. infos: the first of their ports.
+ * Returns their sum times the seconds of a step. */
+static inline double be_weigh(const be_batch *batch, int64_t lane, const be_rows *rows, const double *terms, int count,
+                              int weights, int infos) {
     double sum = 0;
     for (int k = 0; k < count; k++) {
         const double weighted = terms[k] * be_param_of(batch, weights + k, lane);
         MJ_INFO(rows, infos + k, lane) = weighted;
         sum += weighted;
     }
-    rows->reward[lane - rows->first] = sum < 0 ? 0 : fmin(sum * be_mujoco_dt(batch), 10000);
+    return sum * be_mujoco_dt(batch);
+}
+/* The same, where the reward is that sum if it is not negative: writes it, too. */
+static inline void be_write_reward(const be_batch *batch, int64_t lane, const be_rows *rows, const double *terms,
+                                   int count, int weights, int infos) {
+    const double sum = be_weigh(batch, lane, rows, terms, count, weights, infos);
+    rows->reward[lane - rows->first] = sum < 0 ? 0 : fmin(sum, 10000);
 }
 
 /* ---- commands: velocities forwards (m/s), to the left (m/s) and around the vertical (rad/s) ------------ */
@@ -248,6 +262,36 @@ static inline void be_command_step(double command[BE_COMMAND], int32_t *steps, c
     *steps = be_command_steps(rng, dt);
 }
 
+/* Commands between params, as in BE_COMMAND_RANGE: lowest and highest of each part. */
+#define BE_COMMAND_RANGE(name, low, high, unit)                                                                        \
+    MJ_WITHIN("command_" name "_min", low, -1e6, 1e6, "least command, " unit),                                         \
+        MJ_WITHIN("command_" name "_max", high, -1e6, 1e6, "largest command, " unit)
+
+/* ranges: the first of their params. The command is all 0 with probability `stands`. */
+static inline void be_command_draw(be_batch *batch, int64_t lane, int ranges, double stands,
+                                   double command[BE_COMMAND]) {
+    for (int j = 0; j < BE_COMMAND; j++) command[j] = be_draw_between(batch, lane, ranges + 2 * j);
+    if (be_rng_double(&batch->rng[lane]) < stands) memset(command, 0, BE_COMMAND * sizeof *command);
+}
+
+/* Such commands that are kept for `steps` steps: two fields that follow each other. `command` is the index of the first
+ * one in the functions below. They are all 0 with probability 1/10. */
+#define BE_COMMAND_FIELDS(command, steps)                                                                              \
+    [command] = BE_COMMAND_FIELD, [(command) + 1] = {"step", BE_I32, 1, "since the command has changed", 0, steps}
+static inline void be_command_begin(be_batch *batch, int64_t lane, int command, int ranges) {
+    be_command_draw(batch, lane, ranges, 0.1, MJ_FIELD(batch, command, double, lane));
+    MJ_FIELD(batch, command + 1, int32_t, lane)[0] = 0;
+}
+/* To be called once a step. */
+static inline void be_command_keep(be_batch *batch, int64_t lane, int command, int ranges, int32_t steps) {
+    int32_t *step = MJ_FIELD(batch, command + 1, int32_t, lane);
+    if (*step < steps) {
+        *step += 1;
+    } else {
+        be_command_begin(batch, lane, command, ranges);
+    }
+}
+
 /* ---- pushes: now and then, a force on the trunk that changes its velocity by `kick` / pi --------------- */
 
 typedef struct be_push {
@@ -280,11 +324,6 @@ enum {
                BE_PUSH_PARAM(first, BE_PUSH_TIME + 1, "kick_durations_max", 0.2, 1e-6, "longest time, s"),             \
                BE_PUSH_PARAM(first, BE_PUSH_WAIT, "kick_wait_times_min", 1, 0, "shortest time between two, s"),        \
                BE_PUSH_PARAM(first, BE_PUSH_WAIT + 1, "kick_wait_times_max", 3, 0, "longest time between two, s")
-
-/* A number of the uniform distribution between two params of the lane. */
-static inline double be_draw_between(be_batch *batch, int64_t lane, int low) {
-    return be_rng_uniform(&batch->rng[lane], be_param_of(batch, low, lane), be_param_of(batch, low + 1, lane));
-}
 
 static inline void be_push_start(be_batch *batch, int64_t lane, int first, be_push *push) {
     const double dt = be_mujoco_dt(batch);
@@ -321,6 +360,14 @@ static inline void be_push_step(be_batch *batch, int64_t lane, int first, be_pus
 }
 
 /* ---- feet ---------------------------------------------------------------------------------------------- */
+
+/* Whether any of `count` sensors that end in "_found" has found a contact. found: the first of their rows of reads. */
+static inline int be_touches(const be_batch *batch, int64_t lane, int found, int count) {
+    for (int k = 0; k < count; k++) {
+        if (be_mujoco_read_of(batch, lane, found + k)[0] > 0) return 1;
+    }
+    return 0;
+}
 
 /* Three fields that follow each other. `air_time` is the index of the first one in the functions below. */
 #define BE_FEET_FIELDS(air_time, count)                                                                                \

@@ -13,6 +13,7 @@ from gymnasium.error import DependencyNotInstalled
 from batchenv.arguments.numbers import number
 from batchenv.envs.mujoco import library, tasks
 
+_COMMANDS = ("command_lin_vel_x", "command_lin_vel_y", "command_ang_vel_yaw")
 _INSTALL = "pip install --no-deps playground (of what it depends on, only mujoco is needed)"
 
 
@@ -166,7 +167,7 @@ class SpotJoystick(Locomotion):
     robot = "spot"
     SCENES = {"flat_terrain": "scene_mjx_feetonly_flat_terrain.xml"}
     gains = 300.0, 1.0
-    ranges = (*Locomotion.ranges, "command_lin_vel_x", "command_lin_vel_y", "command_ang_vel_yaw")
+    ranges = (*Locomotion.ranges, *_COMMANDS)
 
 
 class SpotGetup(Locomotion):
@@ -176,3 +177,12 @@ class SpotGetup(Locomotion):
     SCENES = {"flat_terrain": "scene_mjx_flat_terrain.xml"}
     gains = 400.0, 20.0
     ranges = ()
+
+
+class SpotJoystickGaitTracking(Locomotion):
+    """SpotJoystickGaitTracking-v0."""
+
+    robot = "spot"
+    SCENES = {"flat_terrain": "scene_mjx_feetonly_flat_terrain.xml"}
+    gains = 400.0, 10.0
+    ranges = ("gait_frequency", "foot_height", *_COMMANDS)

@@ -13,13 +13,17 @@ from mujoco_playground._src import mjx_env
 from mujoco_playground._src.locomotion.go1 import getup as go1_getup
 from mujoco_playground._src.locomotion.go1 import handstand
 from mujoco_playground._src.locomotion.spot import getup as spot_getup
+from mujoco_playground._src.locomotion.spot import joystick_gait_tracking as spot_gait
 
 import batchenv
 from playground.common import Data, Differences, data_of, stepped
 
 GO1, SPOT = ("FR", "FL", "RR", "RL"), ("FL", "FR", "HL", "HR")
 ENERGY = {"energy_termination_threshold": 400.0}
-REMEMBERED = ("last_act", "last_last_act")
+# Fields of env.state that Playground's info has, too.
+REMEMBERED = ("last_act", "last_last_act", "swing_peak", "qpos_error_history", "command", "gait_freq", "gait", "phase",
+              "foot_height")  # fmt: skip
+GAIT_NOISE = ("joint_pos", "gyro", "gravity")
 
 
 @dataclass(frozen=True)
@@ -27,6 +31,7 @@ class Task:
     """kind, config: Playground's class, and its settings. feet: those of its model.
 
     weights: of parts of the reward that would have none. changes: settings of both. keywords: settings of lanes.
+    noise: the keywords that switch it off.
     """
 
     kind: Any
@@ -35,6 +40,7 @@ class Task:
     weights: dict[str, float]
     changes: dict[str, float] = field(default_factory=dict)
     keywords: Callable[[np.ndarray], dict[str, Any]] = lambda which: {}
+    noise: tuple[str, ...] = ("level",)
 
 
 def _falls(which):
@@ -58,6 +64,9 @@ TASKS = {
     ),
     "Go1Handstand-v0": Task(handstand.Handstand, handstand.default_config, GO1, _STAND, ENERGY, _crouches),
     "Go1Footstand-v0": Task(handstand.Footstand, handstand.default_config, GO1, _STAND, ENERGY, _crouches),
+    "SpotJoystickGaitTracking-v0": Task(
+        spot_gait.JoystickGaitTracking, spot_gait.default_config, SPOT, {}, noise=GAIT_NOISE
+    ),
 }
 
 
@@ -72,7 +81,7 @@ def _reference(task, model):
     """Playground's step without noise. The controls that it computes are in the data that it returns."""
     config = task.config()
     noise = config.noise_config if "noise_config" in config else config.obs_noise
-    noise.level = 0.0
+    noise.scales.update({name: 0.0 for name in noise.scales if name != "feet_pos"})
     config.update(task.changes)
     config.reward_config.scales.update(task.weights)
     env = task.kind.__new__(task.kind)
@@ -84,7 +93,7 @@ def _reference(task, model):
 
 
 def _make(env_id, task, lanes):
-    keywords = {"noise_level": 0.0, **task.changes, **task.keywords(np.arange(lanes))}
+    keywords = {f"noise_{name}": 0.0 for name in task.noise} | {**task.changes, **task.keywords(np.arange(lanes))}
     keywords |= {f"reward_{name}": weight for name, weight in task.weights.items()}
     return batchenv.make(env_id, lanes, autoreset_mode=AutoresetMode.DISABLED, **keywords)
 
@@ -95,6 +104,11 @@ def _state(task, earlier, datas, before, random):
     info = {name: jnp.asarray(before[name]) for name in REMEMBERED if name in before}
     metrics = {f"reward/{name}": zeros for name in task.config().reward_config.scales}
     info |= {"rng": random, "step": jnp.zeros(len(datas), jnp.int32)}
+    if "gait" in before:
+        metrics["swing_peak"] = zeros
+        info |= {"phase_dt": jnp.asarray(2 * np.pi * task.config().ctrl_dt * before["gait_freq"])}
+        info |= {"motor_targets": jnp.zeros((len(datas), 12)), "last_contact": jnp.zeros((len(datas), 4), bool)}
+        info |= {name: jnp.zeros((len(datas), 12)) for name in ("last_act", "last_last_act")}
     return mjx_env.State(Moved(**vars(data_of(earlier)), after=data_of(datas)), {}, zeros, zeros, metrics, info)
 
 
@@ -133,6 +147,8 @@ def compare(env_id, lanes, steps, seed):
         compared.same("reward", ours[1], theirs.reward)
         compared.same("terminated", ours[2], theirs.done)
         compared.terms(ours[4], theirs.metrics)
+        if "swing_peak" in ours[4]:
+            compared.same("metrics/swing_peak", ours[4]["swing_peak"], theirs.metrics["swing_peak"])
         for name in set(REMEMBERED) & set(before):
             compared.same(name, env.state[name], theirs.info[name])
         if ours[2].any():

@@ -1,6 +1,6 @@
 /* MuJoCo Playground's Go1Getup and SpotGetup: a robot that has fallen, and gets up. The names of params and rewards are
  * Playground's. batchenv/envs/mujoco/playground.py has the models. */
-#include "mujoco_locomotion.h"
+#include "mujoco_quadruped.h"
 
 enum { JOINTS = 12 };
 
@@ -120,11 +120,8 @@ static void control_go1(const be_batch *b, int64_t lane, const float *action, do
     for (int j = 0; j < JOINTS; j++) controls[j] = qpos[j] + (double)action[j] * scale;
 }
 static void control_spot(const be_batch *b, int64_t lane, const float *action, double *controls) {
-    const be_mujoco_view *model = be_mujoco_of(b);
-    control_go1(b, lane, action, controls);
-    for (int j = 0; j < JOINTS; j++) {
-        controls[j] = fmin(fmax(controls[j], model->control_low[j]), model->control_high[j]);
-    }
+    const double *qpos = be_mujoco_arrays(b, lane)[MJ_QPOS] + 7;
+    be_control_around(b, qpos, action, be_param_of(b, ACTION_SCALE, lane), controls);
 }
 
 /* ---- observations ---------------------------------------------------------------------------------------- */
@@ -243,13 +240,6 @@ static void reward_go1s_joints(const be_batch *b, int64_t lane, double *terms) {
     }
 }
 
-/* What changes after rewards and observations. */
-static void end_step(be_batch *b, int64_t lane, const float *action) {
-    float *last = MJ_FIELD(b, LAST_ACTION, float, lane);
-    memcpy(MJ_FIELD(b, ACTION_BEFORE, float, lane), last, JOINTS * sizeof *last);
-    memcpy(last, action, JOINTS * sizeof *last);
-}
-
 static int step_go1(be_batch *b, int64_t lane, int64_t end, const be_rows *rows, be_error *error) {
     (void)end;
     const int status = be_mujoco_advance(b, lane, rows, GO1_UNSTABLE, error);
@@ -266,7 +256,7 @@ static int step_go1(be_batch *b, int64_t lane, int64_t end, const be_rows *rows,
     reward_go1s_joints(b, lane, terms);
     be_write_reward(b, lane, rows, terms, GO1_TERMS, WEIGHT, GO1_INFO);
     rows->terminated[lane - rows->first] = be_power(qvel, torque, JOINTS) > be_param_of(b, ENERGY, lane);
-    end_step(b, lane, MJ_ACTION(b, rows, lane));
+    be_keep_actions(b, lane, LAST_ACTION, MJ_ACTION(b, rows, lane));
     return BE_OK;
 }
 
@@ -274,7 +264,6 @@ static int step_spot(be_batch *b, int64_t lane, int64_t end, const be_rows *rows
     (void)end;
     const int status = be_mujoco_advance(b, lane, rows, SPOT_UNSTABLE, error);
     if (status != BE_OK) return status;
-    const be_mujoco_view *model = be_mujoco_of(b);
     const double *qpos = be_mujoco_arrays(b, lane)[MJ_QPOS], wanted = be_mujoco_read_of(b, lane, BE_HOME)[2];
     const double low = fmin(fmax((wanted - qpos[2]) / wanted, 0), 1); /* how far the trunk is below, relatively */
     double terms[SPOT_TERMS];
@@ -284,11 +273,8 @@ static int step_spot(be_batch *b, int64_t lane, int64_t end, const be_rows *rows
     reward(b, lane, MJ_ACTION(b, rows, lane), tilt, low < 0.005, terms);
     terms[TORSO_HEIGHT] = 1 - low;
     be_write_reward(b, lane, rows, terms, SPOT_TERMS, WEIGHT, SPOT_INFO);
-    int beyond = 0;
-    for (int j = 0; j < JOINTS; j++)
-        beyond |= be_beyond(qpos[7 + j], model->control_low[j], model->control_high[j]) > 0;
-    rows->terminated[lane - rows->first] = (uint8_t)beyond;
-    end_step(b, lane, MJ_ACTION(b, rows, lane));
+    rows->terminated[lane - rows->first] = (uint8_t)be_joints_exceed(b, lane);
+    be_keep_actions(b, lane, LAST_ACTION, MJ_ACTION(b, rows, lane));
     return BE_OK;
 }
 

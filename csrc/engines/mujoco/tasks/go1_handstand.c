@@ -1,6 +1,6 @@
 /* MuJoCo Playground's Go1Handstand and Go1Footstand: a Go1 that stands on its front feet, or on its hind feet. The
  * names of params and rewards are Playground's. batchenv/envs/mujoco/playground.py has the model. */
-#include "mujoco_locomotion.h"
+#include "mujoco_quadruped.h"
 
 enum { JOINTS = 12, FEET = 4, LEG_GEOMS = 12 };
 
@@ -159,13 +159,6 @@ MJ_RESET(reset, start)
 
 /* ---- rewards ----------------------------------------------------------------------------------------------- */
 
-/* Whether one of `count` sensors of contacts has found any. */
-static int touches(const be_batch *b, int64_t lane, int found, int count) {
-    int any = 0;
-    for (int k = 0; k < count; k++) any |= be_mujoco_read_of(b, lane, found + k)[0] > 0;
-    return any;
-}
-
 static void reward_joints(const be_batch *b, int64_t lane, const float *action, int in_air, double *terms) {
     double *const *arrays = be_mujoco_arrays(b, lane);
     const double *qpos = arrays[MJ_QPOS] + 7, *qvel = arrays[MJ_QVEL], *torque = be_mujoco_read_of(b, lane, BE_TORQUE);
@@ -193,9 +186,9 @@ static int step_stand(be_batch *b, int64_t lane, const be_rows *rows, double wan
     reward_joints(b, lane, action, in_air, terms);
     terms[HEIGHT] = be_math.exp(fmin(be_mujoco_read_of(b, lane, XPOS)[2], wanted) - wanted);
     terms[ORIENTATION] = facing * facing;
-    terms[CONTACT] = touches(b, lane, FOOT_FOUND, FEET);
-    terms[TERMINATION] = be_mujoco_read_of(b, lane, BE_UPVECTOR)[2] < -0.25 || touches(b, lane, LEG_FOUND, LEG_GEOMS) ||
-                         terms[ENERGY] > be_param_of(b, MOST_ENERGY, lane);
+    terms[CONTACT] = be_touches(b, lane, FOOT_FOUND, FEET);
+    terms[TERMINATION] = be_mujoco_read_of(b, lane, BE_UPVECTOR)[2] < -0.25 ||
+                         be_touches(b, lane, LEG_FOUND, LEG_GEOMS) || terms[ENERGY] > be_param_of(b, MOST_ENERGY, lane);
     be_write_reward(b, lane, rows, terms, TERMS, WEIGHT, TERM_INFO);
     rows->terminated[lane - rows->first] = terms[TERMINATION] != 0;
     memcpy(MJ_FIELD(b, LAST_ACTION, float, lane), action, JOINTS * sizeof *action);

@@ -1,6 +1,6 @@
 /* MuJoCo Playground's Go1JoystickFlatTerrain and Go1JoystickRoughTerrain: a Go1 that follows commands. The names of
  * params and rewards are Playground's. batchenv/envs/mujoco/playground.py has the model. */
-#include "mujoco_locomotion.h"
+#include "mujoco_quadruped.h"
 
 enum { JOINTS = 12, FEET = 4 };
 

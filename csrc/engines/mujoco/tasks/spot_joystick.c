@@ -1,6 +1,6 @@
 /* MuJoCo Playground's SpotFlatTerrainJoystick: a Spot that follows commands. The names of params and rewards are
  * Playground's. batchenv/envs/mujoco/playground.py has the model. */
-#include "mujoco_locomotion.h"
+#include "mujoco_quadruped.h"
 
 enum { JOINTS = 12, FEET = 4, COMMAND_TIME = 200 };
 
@@ -31,9 +31,6 @@ enum {
     PUSHES = WEIGHT + TERMS, RANGE = PUSHES + BE_PUSH_COUNT
 };
 /* clang-format on */
-#define COMMAND_RANGE(name, value, unit)                                                                               \
-    MJ_WITHIN("command_" name "_min", -(value), -1e6, 1e6, "least command, " unit),                                    \
-        MJ_WITHIN("command_" name "_max", value, -1e6, 1e6, "largest command, " unit)
 #define WEIGHT_PARAM(name, text, weight, doc) [WEIGHT + (name)] = MJ_WEIGHT("reward_" text, weight, doc),
 static const be_param params[] = {
     MJ_SHARED_PARAMS(5),
@@ -49,9 +46,9 @@ static const be_param params[] = {
     [SIGMA] = MJ_WITHIN("tracking_sigma", 0.25, 1e-9, 1e6, "squared error at which rewards for tracking are 1/e"),
     [FOOT_HEIGHT] = MJ_WITHIN("max_foot_height", 0.12, 1e-9, 1e6, "how high feet are to be lifted, m"),
     FOR_ALL_TERMS(WEIGHT_PARAM) BE_PUSH_PARAMS(PUSHES),
-    [RANGE] = COMMAND_RANGE("lin_vel_x", 1.0, "m/s forwards"),
-    COMMAND_RANGE("lin_vel_y", 0.8, "m/s to the left"),
-    COMMAND_RANGE("ang_vel_yaw", 1.0, "rad/s"),
+    [RANGE] = BE_COMMAND_RANGE("lin_vel_x", -1.0, 1.0, "m/s forwards"),
+    BE_COMMAND_RANGE("lin_vel_y", -0.8, 0.8, "m/s to the left"),
+    BE_COMMAND_RANGE("ang_vel_yaw", -1.0, 1.0, "rad/s"),
     {0},
 };
 
@@ -74,8 +71,7 @@ enum {
     LAST_ACTION,
     ACTION_BEFORE,
     COMMAND,
-    COMMAND_STEP,
-    AIR_TIME,
+    AIR_TIME = COMMAND + 2,
     PUSH = AIR_TIME + BE_FEET_FIELD_COUNT
 };
 static const be_field state[] = {
@@ -84,8 +80,7 @@ static const be_field state[] = {
     [HISTORY] = {"qpos_error_history", BE_F32, JOINTS, "joints less their targets, the last first, rad"},
     [LAST_ACTION] = {"last_act", BE_F32, JOINTS, "the last action"},
     [ACTION_BEFORE] = {"last_last_act", BE_F32, JOINTS, "the action before"},
-    [COMMAND] = BE_COMMAND_FIELD,
-    [COMMAND_STEP] = {"step", BE_I32, 1, "since the command has changed", 0, COMMAND_TIME},
+    BE_COMMAND_FIELDS(COMMAND, COMMAND_TIME),
     BE_FEET_FIELDS(AIR_TIME, FEET),
     [PUSH] = BE_PUSH_FIELD,
     {0},
@@ -138,11 +133,7 @@ static double *force_of(const be_batch *b, int64_t lane) {
 }
 
 static void control(const be_batch *b, int64_t lane, const float *action, double *controls) {
-    const be_mujoco_view *model = be_mujoco_of(b);
-    const double *pose = be_pose_of(b, lane), scale = be_param_of(b, ACTION_SCALE, lane);
-    for (int j = 0; j < JOINTS; j++) {
-        controls[j] = fmin(fmax(pose[j] + (double)action[j] * scale, model->control_low[j]), model->control_high[j]);
-    }
+    be_control_around(b, be_pose_of(b, lane), action, be_param_of(b, ACTION_SCALE, lane), controls);
 }
 
 /* ---- observations ---------------------------------------------------------------------------------------- */
@@ -153,18 +144,13 @@ static void see(be_batch *b, int64_t lane, const double targets[JOINTS]) {
     const double *qpos = arrays[MJ_QPOS] + 7, *pose = be_pose_of(b, lane), *gyro = be_mujoco_read_of(b, lane, BE_GYRO);
     const double *up = be_mujoco_read_of(b, lane, BE_UPVECTOR);
     be_rng *rng = &b->rng[lane];
-    float *row = MJ_FIELD(b, LAST_SEEN, float, lane), *history = MJ_FIELD(b, HISTORY, float, lane);
-    const int64_t size = b->field_size[HISTORY];
-    double angles[JOINTS], feet[FEET][3];
-    for (int j = 0; j < JOINTS; j++) angles[j] = qpos[j] - pose[j];
+    float *row = MJ_FIELD(b, LAST_SEEN, float, lane);
+    double angles[JOINTS], wanted[JOINTS], feet[FEET][3];
+    for (int j = 0; j < JOINTS; j++) angles[j] = qpos[j] - pose[j], wanted[j] = targets[j] - pose[j];
     for (int k = 0; k < FEET; k++) memcpy(feet[k], be_mujoco_read_of(b, lane, FOOT_POS + k), sizeof feet[k]);
 
     row = be_append_sensed(b, lane, row, up, 1, NOISE_GYRO, JOINTS);
-    const float *noisy = row - JOINTS;
-    memmove(history + JOINTS, history, (size_t)(size - JOINTS) * sizeof *history);
-    for (int j = 0; j < JOINTS; j++) history[j] = (float)((double)noisy[j] + pose[j] - targets[j]);
-    memcpy(row, history, (size_t)size * sizeof *row);
-    row += size;
+    row = be_append_errors(b, lane, row, HISTORY, row - JOINTS, wanted, JOINTS);
     for (int k = 0; k < FEET; k++) { /* one random number for the three coordinates of a foot, as in Playground */
         const double drawn = 2 * be_rng_double(rng) - 1;
         for (int j = 0; j < 3; j++) *row++ = (float)(feet[k][j] + drawn * be_param_of(b, NOISE_FEET_POS + j, lane));
@@ -200,14 +186,6 @@ static void push(be_batch *b, int64_t lane) {
     be_push_step(b, lane, PUSHES, push_of(b, lane), be_mujoco_read_of(b, lane, MASS)[0], force_of(b, lane));
 }
 
-/* A new command: all 0, with probability 1/10. */
-static void draw_command(be_batch *b, int64_t lane) {
-    double *command = MJ_FIELD(b, COMMAND, double, lane);
-    for (int j = 0; j < BE_COMMAND; j++) command[j] = be_draw_between(b, lane, RANGE + 2 * j);
-    if (be_rng_double(&b->rng[lane]) < 0.1) memset(command, 0, BE_COMMAND * sizeof *command);
-    MJ_FIELD(b, COMMAND_STEP, int32_t, lane)[0] = 0;
-}
-
 static int start(be_batch *b, int64_t lane, const be_rows *rows, be_error *error) {
     double *const *arrays = be_mujoco_arrays(b, lane), *qpos = arrays[MJ_QPOS];
     be_append(qpos, be_mujoco_read_of(b, lane, BE_HOME), 7 + JOINTS);
@@ -216,7 +194,7 @@ static int start(be_batch *b, int64_t lane, const be_rows *rows, be_error *error
     const int status = be_mujoco_begin_controlled(b, lane, error);
 
     be_push_start(b, lane, PUSHES, push_of(b, lane));
-    draw_command(b, lane);
+    be_command_begin(b, lane, COMMAND, RANGE);
     for (int field = HISTORY; field <= ACTION_BEFORE; field++) {
         memset(MJ_FIELD(b, field, float, lane), 0, (size_t)b->field_size[field] * sizeof(float));
     }
@@ -244,15 +222,8 @@ static void reward_joints(const be_batch *b, int64_t lane, const float *action, 
 
 /* What changes after rewards and observations. */
 static void end_step(be_batch *b, int64_t lane, const float *action) {
-    float *last = MJ_FIELD(b, LAST_ACTION, float, lane);
-    memcpy(MJ_FIELD(b, ACTION_BEFORE, float, lane), last, JOINTS * sizeof *last);
-    memcpy(last, action, JOINTS * sizeof *last);
-    int32_t *step = MJ_FIELD(b, COMMAND_STEP, int32_t, lane);
-    if (*step < COMMAND_TIME) {
-        *step += 1;
-    } else {
-        draw_command(b, lane);
-    }
+    be_keep_actions(b, lane, LAST_ACTION, action);
+    be_command_keep(b, lane, COMMAND, RANGE, COMMAND_TIME);
     push(b, lane);
 }
 
