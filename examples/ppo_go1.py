@@ -69,7 +69,7 @@ def main() -> int:
         __doc__.split(":")[0], quick={"steps": 16_384, "lanes": 64, "minibatch": 512}, steps=30_000_000, lanes=1024,
         rollout=20, minibatch=4096, epochs=4, learning_rate=3e-4, entropy=0.005, gamma=0.97, max_grad_norm=1.0,
     )  # fmt: skip
-    parser.add_argument("--id", default="Go1JoystickFlatTerrain-v0", help="a task of docs/robots.md")
+    parser.add_argument("--id", default="Go1JoystickFlatTerrain-v0", help="a task with two observations")
     args = parser.parse_args()
 
     torch.manual_seed(args.seed)

@@ -111,6 +111,11 @@ int be_mujoco_begin(be_batch *batch, int64_t lane, be_error *error);
  * first observation. */
 int be_mujoco_begin_controlled(be_batch *batch, int64_t lane, be_error *error);
 
+/* To be called after either of them, by a task whose episodes start after the robot has come to rest: takes MuJoCo's
+ * steps with the controls that are in the lane's arrays, and sets the time back to 0. Neither .control nor .recontrol
+ * is asked, and lanes are not stepped together. */
+int be_mujoco_settle(be_batch *batch, int64_t lane, int64_t steps, be_error *error);
+
 /* The most common start: init_qpos + uniform(-scale, scale), and init_qvel + the same or, with `normal`,
  * init_qvel + scale * standard_normal(). */
 int be_mujoco_start(be_batch *batch, int64_t lane, double scale, int normal, be_error *error);

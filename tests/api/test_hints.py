@@ -75,7 +75,7 @@ ELSEWHERE = [  # an id that EnvPool or the package has, the package, and the id 
     ("MetaWorld/Assembly-v3", "metaworld", "Meta-World/MT1"),
     ("Mjlab-Velocity-Flat-Unitree-G1", "mjlab", ""),
     ("MyoSuite/myoElbowPose1D6MRandom-v0", "myosuite", "myosuite:myoElbowPose1D6MRandom-v0"),
-    ("Go1Handstand-v1", "playground", ""),
+    ("PandaPickCube-v1", "playground", ""),
     ("FetchReach-v4", "gymnasium-robotics", "gymnasium_robotics:FetchReach-v4"),
     ("AntMaze_UMaze-v5", "gymnasium-robotics", "gymnasium_robotics:AntMaze_UMaze-v5"),
     ("Go9x9-v1", "pgx", ""),

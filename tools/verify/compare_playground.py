@@ -19,10 +19,10 @@ from gymnasium.vector import AutoresetMode
 from mujoco_playground._src import mjx_env
 from mujoco_playground._src.locomotion.go1 import joystick as go1
 from mujoco_playground._src.locomotion.spot import joystick as spot
-from playground import humanoids, small_humanoids
-from playground.common import Differences, data_of, stepped
 
 import batchenv
+from playground import humanoids, quadrupeds, small_humanoids
+from playground.common import Differences, data_of, stepped
 
 PUSHES = {"pert_enable": True, "pert_kick_wait_times_range": (0.1, 0.4), "pert_velocity_kick_range": (0, 20)}
 NO_NOISE = {
@@ -143,8 +143,7 @@ def main():
     given = parser.parse_args()
     comparisons = {
         **dict.fromkeys(TASKS, compare),
-        **dict.fromkeys(humanoids.TASKS, humanoids.compare),
-        **dict.fromkeys(small_humanoids.TASKS, small_humanoids.compare),
+        **{env_id: module.compare for module in (quadrupeds, humanoids, small_humanoids) for env_id in module.TASKS},
     }
     unknown = set(given.ids) - set(comparisons)
     if unknown:

@@ -165,6 +165,30 @@ class Go1Joystick(Locomotion):
     ccd_iterations = 20
 
 
+class Go1Getup(Locomotion):
+    """Go1Getup-v0."""
+
+    robot = "go1"
+    SCENES = {"flat_terrain": "scene_mjx_fullcollisions_flat_terrain.xml"}
+    gains = 35.0, 0.5
+    ccd_iterations = 20
+    ranges = ()
+
+
+class Go1Handstand(Locomotion):
+    """Go1Handstand-v0."""
+
+    robot = "go1"
+    SCENES = {"flat_terrain": "scene_mjx_flat_terrain.xml"}
+    gains = 35.0, 0.5
+    ccd_iterations = 20
+    ranges = ()
+
+
+class Go1Footstand(Go1Handstand):
+    """Go1Footstand-v0."""
+
+
 class SpotJoystick(Locomotion):
     """SpotFlatTerrainJoystick-v0."""
 
@@ -172,6 +196,24 @@ class SpotJoystick(Locomotion):
     SCENES = {"flat_terrain": "scene_mjx_feetonly_flat_terrain.xml"}
     gains = 300.0, 1.0
     ranges = (*Locomotion.ranges, *_COMMANDS)
+
+
+class SpotGetup(Locomotion):
+    """SpotGetup-v0."""
+
+    robot = "spot"
+    SCENES = {"flat_terrain": "scene_mjx_flat_terrain.xml"}
+    gains = 400.0, 20.0
+    ranges = ()
+
+
+class SpotJoystickGaitTracking(Locomotion):
+    """SpotJoystickGaitTracking-v0."""
+
+    robot = "spot"
+    SCENES = {"flat_terrain": "scene_mjx_feetonly_flat_terrain.xml"}
+    gains = 400.0, 10.0
+    ranges = ("gait_frequency", "foot_height", *_COMMANDS)
 
 
 class Op3Joystick(Locomotion):

@@ -65,6 +65,16 @@ int be_mujoco_begin(be_batch *batch, int64_t lane, be_error *error) {
     return be_mujoco_begin_controlled(batch, lane, error);
 }
 
+int be_mujoco_settle(be_batch *batch, int64_t lane, int64_t steps, be_error *error) {
+    const be_mujoco_source *source = be_mujoco_source_of(batch);
+    if (steps < 1) return BE_OK;
+    int unstable; /* then MuJoCo has reset the lane, which is a start, too */
+    const be_mujoco_order order = {.steps = steps, .forces = source->forces};
+    const int status = be_mujoco_run(batch, lane, be_mujoco_call_step, &order, &unstable, error);
+    source->lanes[lane].state[0] = 0; /* where MuJoCo's states begin with the time */
+    return status;
+}
+
 double *be_mujoco_push_of(const be_batch *batch, int64_t lane, int64_t body) {
     const be_mujoco_source *source = be_mujoco_source_of(batch);
     return source->lanes[lane].state + source->input_at + source->num_qvel + 6 * body;

@@ -1,6 +1,6 @@
 /* MuJoCo Playground's Go1JoystickFlatTerrain and Go1JoystickRoughTerrain: a Go1 that follows commands. The names of
  * params and rewards are Playground's. batchenv/envs/mujoco/playground.py has the model. */
-#include "mujoco_locomotion.h"
+#include "mujoco_quadruped.h"
 
 enum { JOINTS = 12, FEET = 4 };
 
@@ -29,7 +29,7 @@ enum { FOR_ALL_TERMS(TERM) TERMS };
 /* clang-format off */
 enum {
     ACTION_SCALE = MJ_PARAMS, SOFT_LIMIT,
-    NOISE_LEVEL, NOISE_JOINT_POS, NOISE_JOINT_VEL, NOISE_GYRO, NOISE_GRAVITY, NOISE_LINVEL,
+    NOISE_LEVEL, NOISE_GYRO, NOISE_GRAVITY, NOISE_JOINT_POS, NOISE_JOINT_VEL, NOISE_LINVEL,
     SIGMA, FOOT_HEIGHT, WEIGHT,
     PUSHES = WEIGHT + TERMS, MOST = PUSHES + BE_PUSH_COUNT, KEPT = MOST + BE_COMMAND
 };
@@ -141,17 +141,13 @@ static void see(be_batch *b, int64_t lane) {
     const double *qvel = arrays[MJ_QVEL] + 6, *pose = be_pose_of(b, lane), level = be_param_of(b, NOISE_LEVEL, lane);
     const double *gyro = be_mujoco_read_of(b, lane, BE_GYRO), *linvel = be_mujoco_read_of(b, lane, BE_LINVEL);
     float *row = MJ_FIELD(b, LAST_SEEN, float, lane);
+    be_rng *rng = &b->rng[lane];
     double gravity[3], angles[JOINTS];
     be_projected_gravity(be_mujoco_read_of(b, lane, XMAT), gravity);
     for (int j = 0; j < JOINTS; j++) angles[j] = arrays[MJ_QPOS][7 + j] - pose[j];
-#define NOISY(values, count, noise)                                                                                    \
-    be_append_noisy(row, values, count, be_param_of(b, noise, lane) * level, &b->rng[lane])
-    row = NOISY(linvel, 3, NOISE_LINVEL);
-    row = NOISY(gyro, 3, NOISE_GYRO);
-    row = NOISY(gravity, 3, NOISE_GRAVITY);
-    row = NOISY(angles, JOINTS, NOISE_JOINT_POS);
-    row = NOISY(qvel, JOINTS, NOISE_JOINT_VEL);
-#undef NOISY
+    row = be_append_noisy(row, linvel, 3, be_param_of(b, NOISE_LINVEL, lane) * level, rng);
+    row = be_append_sensed(b, lane, row, gravity, level, NOISE_GYRO, JOINTS);
+    row = be_append_noisy(row, qvel, JOINTS, be_param_of(b, NOISE_JOINT_VEL, lane) * level, rng);
     memcpy(row, MJ_FIELD(b, LAST_ACTION, float, lane), JOINTS * sizeof *row);
     row = be_append_f32(row + JOINTS, MJ_FIELD(b, COMMAND, double, lane), BE_COMMAND);
 
@@ -221,7 +217,7 @@ static void reward_joints(const be_batch *b, int64_t lane, const float *action, 
     double beyond = 0, off = 0, away = 0;
     for (int j = 0; j < JOINTS; j++) {
         const double gap = qpos[j] - pose[j];
-        beyond += fmax(soft * ranges[2 * j] - qpos[j], 0) + fmax(qpos[j] - soft * ranges[2 * j + 1], 0);
+        beyond += be_beyond(qpos[j], soft * ranges[2 * j], soft * ranges[2 * j + 1]);
         off += gap * gap * (j % 3 == 2 ? 0.1 : 1.0); /* knees may bend */
         away += fabs(gap);
     }

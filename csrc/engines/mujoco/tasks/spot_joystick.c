@@ -1,6 +1,6 @@
 /* MuJoCo Playground's SpotFlatTerrainJoystick: a Spot that follows commands. The names of params and rewards are
  * Playground's. batchenv/envs/mujoco/playground.py has the model. */
-#include "mujoco_locomotion.h"
+#include "mujoco_quadruped.h"
 
 enum { JOINTS = 12, FEET = 4, COMMAND_TIME = 200 };
 
@@ -27,7 +27,7 @@ enum { FOR_ALL_TERMS(TERM) TERMS };
 /* clang-format off */
 enum {
     ACTION_SCALE = MJ_PARAMS, EARLY, HISTORY_LEN,
-    NOISE_JOINT_POS, NOISE_GYRO, NOISE_GRAVITY, NOISE_FEET_POS, SIGMA = NOISE_FEET_POS + 3, FOOT_HEIGHT, WEIGHT,
+    NOISE_GYRO, NOISE_GRAVITY, NOISE_JOINT_POS, NOISE_FEET_POS, SIGMA = NOISE_FEET_POS + 3, FOOT_HEIGHT, WEIGHT,
     PUSHES = WEIGHT + TERMS, RANGE = PUSHES + BE_PUSH_COUNT
 };
 /* clang-format on */
@@ -71,8 +71,7 @@ enum {
     LAST_ACTION,
     ACTION_BEFORE,
     COMMAND,
-    COMMAND_STEP,
-    AIR_TIME,
+    AIR_TIME = COMMAND + 2,
     PUSH = AIR_TIME + BE_FEET_FIELD_COUNT
 };
 static const be_field state[] = {
@@ -145,20 +144,13 @@ static void see(be_batch *b, int64_t lane, const double targets[JOINTS]) {
     const double *qpos = arrays[MJ_QPOS] + 7, *pose = be_pose_of(b, lane), *gyro = be_mujoco_read_of(b, lane, BE_GYRO);
     const double *up = be_mujoco_read_of(b, lane, BE_UPVECTOR);
     be_rng *rng = &b->rng[lane];
-    float *row = MJ_FIELD(b, LAST_SEEN, float, lane), *history = MJ_FIELD(b, HISTORY, float, lane);
-    const int64_t size = b->field_size[HISTORY];
-    double angles[JOINTS], feet[FEET][3];
-    for (int j = 0; j < JOINTS; j++) angles[j] = qpos[j] - pose[j];
+    float *row = MJ_FIELD(b, LAST_SEEN, float, lane);
+    double angles[JOINTS], wanted[JOINTS], feet[FEET][3];
+    for (int j = 0; j < JOINTS; j++) angles[j] = qpos[j] - pose[j], wanted[j] = targets[j] - pose[j];
     for (int k = 0; k < FEET; k++) memcpy(feet[k], be_mujoco_read_of(b, lane, FOOT_POS + k), sizeof feet[k]);
 
-    row = be_append_noisy(row, gyro, 3, be_param_of(b, NOISE_GYRO, lane), rng);
-    row = be_append_noisy(row, up, 3, be_param_of(b, NOISE_GRAVITY, lane), rng);
-    const float *noisy = row;
-    row = be_append_noisy(row, angles, JOINTS, be_param_of(b, NOISE_JOINT_POS, lane), rng);
-    memmove(history + JOINTS, history, (size_t)(size - JOINTS) * sizeof *history);
-    for (int j = 0; j < JOINTS; j++) history[j] = (float)((double)noisy[j] + pose[j] - targets[j]);
-    memcpy(row, history, (size_t)size * sizeof *row);
-    row += size;
+    row = be_append_sensed(b, lane, row, up, 1, NOISE_GYRO, JOINTS);
+    row = be_append_errors(b, lane, row, HISTORY, row - JOINTS, wanted, JOINTS);
     for (int k = 0; k < FEET; k++) { /* one random number for the three coordinates of a foot, as in Playground */
         const double drawn = 2 * be_rng_double(rng) - 1;
         for (int j = 0; j < 3; j++) *row++ = (float)(feet[k][j] + drawn * be_param_of(b, NOISE_FEET_POS + j, lane));
