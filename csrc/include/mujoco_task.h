@@ -125,6 +125,10 @@ int be_mujoco_start_at(be_batch *batch, int64_t lane, const double *positions, d
  */
 double *be_mujoco_push_of(const be_batch *batch, int64_t lane, int64_t body);
 
+/* Lets the lane's next step begin with the velocities that the task has written into the lane's MJ_QVEL at the end of
+ * its step: a push that changes velocities at once. What else the task reads still is of the step that has ended. */
+void be_mujoco_put_velocities(const be_batch *batch, int64_t lane);
+
 /* Zeroes the infos of a lane's row. */
 void be_mujoco_clear_info(const be_batch *batch, int64_t lane, const be_rows *rows);
 

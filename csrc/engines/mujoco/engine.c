@@ -70,6 +70,14 @@ double *be_mujoco_push_of(const be_batch *batch, int64_t lane, int64_t body) {
     return source->lanes[lane].state + source->input_at + source->num_qvel + 6 * body;
 }
 
+/* The velocities follow the time and the positions, in every integration state. */
+void be_mujoco_put_velocities(const be_batch *batch, int64_t lane) {
+    const be_mujoco_source *source = be_mujoco_source_of(batch);
+    const be_mujoco_lane *handles = be_mujoco_lane_of(batch, lane);
+    const size_t size = (size_t)source->num_qvel * sizeof(double);
+    memcpy(handles->state + 1 + source->num_qpos, handles->arrays[MJ_QVEL], size);
+}
+
 int be_mujoco_start(be_batch *batch, int64_t lane, double scale, int normal, be_error *error) {
     return be_mujoco_start_at(batch, lane, be_mujoco_source_of(batch)->init_qpos, scale, normal, error);
 }
