@@ -85,6 +85,16 @@ static inline void be_projected_gravity(const double xmat[9], double gravity[3])
     for (int j = 0; j < 3; j++) gravity[j] = -xmat[6 + j];
 }
 
+/* Turns a quaternion around the vertical of its own frame. */
+static inline void be_turn(double quat[4], double yaw) {
+    const double w = quat[0], x = quat[1], y = quat[2], z = quat[3];
+    const double c = be_math.cos(yaw / 2), s = be_math.sin(yaw / 2);
+    quat[0] = w * c - z * s;
+    quat[1] = x * c + y * s;
+    quat[2] = y * c - x * s;
+    quat[3] = z * c + w * s;
+}
+
 /* ---- sums that rewards are made of -------------------------------------------------------------------- */
 
 static inline double be_squares(const double *values, int64_t count) {

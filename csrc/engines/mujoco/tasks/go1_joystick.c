@@ -199,9 +199,7 @@ static int start(be_batch *b, int64_t lane, const be_rows *rows, be_error *error
     be_rng *rng = &b->rng[lane];
     be_append(qpos, be_mujoco_read_of(b, lane, BE_HOME), 7 + JOINTS);
     for (int j = 0; j < 2; j++) qpos[j] += be_rng_uniform(rng, -0.5, 0.5);
-    const double yaw = be_rng_uniform(rng, -3.14, 3.14), c = be_math.cos(yaw / 2), s = be_math.sin(yaw / 2);
-    const double w = qpos[3], x = qpos[4], y = qpos[5], z = qpos[6];
-    be_append(qpos + 3, (const double[]){w * c - z * s, x * c + y * s, y * c - x * s, z * c + w * s}, 4);
+    be_turn(qpos + 3, be_rng_uniform(rng, -3.14, 3.14));
     memset(qvel, 0, (6 + JOINTS) * sizeof *qvel);
     for (int j = 0; j < 6; j++) qvel[j] = be_rng_uniform(rng, -0.5, 0.5);
     be_append(arrays[MJ_CTRL], qpos + 7, JOINTS);
