@@ -86,7 +86,7 @@ FAMILIES = (
         "and after `import metaworld` batchenv.make('Meta-World/MT1', num_envs, env_name='reach-v3') and the like "
         "step them",
     ),
-    OtherFamily("mjlab", "mujoco.mjlab", "Mjlab-.*", "mjlab", _OWN_API),
+    OtherFamily("mjlab", "mujoco.mjlab", "Mjlab-(?!Velocity-Flat-Unitree-(Go1|G1)).*", "mjlab", _OWN_API),
     OtherFamily(
         "MyoSuite",
         "mujoco.myosuite",

@@ -97,7 +97,8 @@ static inline void be_kick_step(be_batch *batch, int64_t lane, int first, int pu
     const double size = be_draw_between(batch, lane, first + BE_KICK_SIZE);
     kick[0] = size * be_math.cos(angle);
     kick[1] = size * be_math.sin(angle);
-    for (int j = 0; j < 2; j++) be_mujoco_add_velocity(batch, lane, j, kick[j]);
+    for (int j = 0; j < 2; j++) be_mujoco_arrays(batch, lane)[MJ_QVEL][j] += kick[j];
+    be_mujoco_put_velocities(batch, lane);
 }
 /* To be called at the end of each reset. */
 static inline void be_kick_start(be_batch *batch, int64_t lane, int first, int push) {

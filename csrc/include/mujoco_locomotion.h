@@ -103,12 +103,20 @@ static inline int32_t be_steps_of(double seconds, double dt) { return (int32_t)f
 
 /* ---- starts of episodes ------------------------------------------------------------------------------ */
 
+/* Turns a quaternion around the vertical of its own frame. */
+static inline void be_turn(double quat[4], double yaw) {
+    const double w = quat[0], x = quat[1], y = quat[2], z = quat[3];
+    const double c = be_math.cos(yaw / 2), s = be_math.sin(yaw / 2);
+    quat[0] = w * c - z * s;
+    quat[1] = x * c + y * s;
+    quat[2] = y * c - x * s;
+    quat[3] = z * c + w * s;
+}
+
 /* Moves a robot by up to 0.5 m along x and y, and turns it around the vertical. */
 static inline void be_scatter(double *qpos, be_rng *rng) {
     for (int j = 0; j < 2; j++) qpos[j] += be_rng_uniform(rng, -0.5, 0.5);
-    const double yaw = be_rng_uniform(rng, -3.14, 3.14), c = be_math.cos(yaw / 2), s = be_math.sin(yaw / 2);
-    const double w = qpos[3], x = qpos[4], y = qpos[5], z = qpos[6];
-    be_append(qpos + 3, (const double[]){w * c - z * s, x * c + y * s, y * c - x * s, z * c + w * s}, 4);
+    be_turn(qpos + 3, be_rng_uniform(rng, -3.14, 3.14));
 }
 /* Velocities: of the trunk, up to 0.5 m/s and rad/s; of the joints, 0. */
 static inline void be_scatter_velocities(double *qvel, int64_t joints, be_rng *rng) {

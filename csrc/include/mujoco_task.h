@@ -130,9 +130,10 @@ int be_mujoco_start_at(be_batch *batch, int64_t lane, const double *positions, d
  */
 double *be_mujoco_push_of(const be_batch *batch, int64_t lane, int64_t body);
 
-/* Adds to one of the velocities, for the end of a step or reset: the next step begins with it, and what this one has
- * computed does not show it. */
-void be_mujoco_add_velocity(const be_batch *batch, int64_t lane, int64_t index, double change);
+/* Lets the lane's next step begin with the velocities that the task has written into the lane's MJ_QVEL at the end of
+ * its step or reset: a push that changes velocities at once. What else the task reads still is of the step that has
+ * ended. */
+void be_mujoco_put_velocities(const be_batch *batch, int64_t lane);
 
 /* Zeroes the infos of a lane's row. */
 void be_mujoco_clear_info(const be_batch *batch, int64_t lane, const be_rows *rows);

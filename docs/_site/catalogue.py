@@ -26,6 +26,7 @@ INTROS = {  # what the page of a family begins with, in the order of the site; o
     "BabyAI": "MiniGrid's rooms, with tasks given as sentences.",
     "MuJoCo": "Gymnasium's eleven robots, several at a time in one register.",
     "MuJoCo Playground": "Robots that learn to walk, on a CPU.",
+    "mjlab": "Robots that learn to walk, on a CPU.",
     "Atari": "The Arcade Learning Environment: 108 games, some for several players.",
 }
 DOCS = Path(__file__).parents[1]

@@ -121,9 +121,8 @@ def test_families_hold_all_ids():
     entries = [entry for entry in entries if entry.library is None]  # other tests may have registered files
     assert {entry.family for entry in entries} == set(batchenv.registry.FAMILIES) > {"classic control", "Atari"}
     for entry in entries:
-        assert entry.extra == {"MuJoCo": "mujoco", "MuJoCo Playground": "playground", "Atari": "atari"}.get(
-            entry.family
-        )
+        extras = {"MuJoCo": "mujoco", "MuJoCo Playground": "playground", "mjlab": "mjlab", "Atari": "atari"}
+        assert entry.extra == extras.get(entry.family)
 
 
 @pytest.mark.parametrize("command", ["build", "doctor"])

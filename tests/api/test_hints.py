@@ -73,7 +73,7 @@ ELSEWHERE = [  # an id that EnvPool or the package has, the package, and the id 
     ("DmcRodentRunGaps-v1", "shimmy", ""),
     ("dm_control/locomotion/soccer_ant", "shimmy", ""),
     ("MetaWorld/Assembly-v3", "metaworld", "Meta-World/MT1"),
-    ("Mjlab-Velocity-Flat-Unitree-G1", "mjlab", ""),
+    ("Mjlab-Velocity-Rough-Unitree-G1", "mjlab", ""),
     ("MyoSuite/myoElbowPose1D6MRandom-v0", "myosuite", "myosuite:myoElbowPose1D6MRandom-v0"),
     ("PandaPickCube-v1", "playground", ""),
     ("FetchReach-v4", "gymnasium-robotics", "gymnasium_robotics:FetchReach-v4"),

@@ -35,6 +35,7 @@ NEEDS = {
     "make_mujoco": "mujoco",
     "xml_file": "mujoco",
     "Go1Joystick": "mujoco_playground",
+    "Mjlab-": "mjlab",
     "batchenv.jax": "jax",
     **{
         f"{words}{quote}{env_type}{quote}": EXTRAS[env_type.replace("_", "-")][0]

@@ -24,3 +24,13 @@ add_family(
         bench_lanes=64,
     )
 )
+add_family(
+    Family(
+        "mjlab",
+        translators="batchenv.envs.mujoco.mjlab",
+        extra="mjlab",
+        packages=("mujoco", "mjlab"),
+        note="robots that learn to walk",
+        bench_lanes=64,
+    )
+)

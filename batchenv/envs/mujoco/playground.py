@@ -4,7 +4,6 @@ The tasks themselves are in csrc/engines/mujoco/tasks."""
 from __future__ import annotations
 
 import ast
-import importlib.util
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +11,9 @@ import numpy as np
 from gymnasium.error import DependencyNotInstalled
 
 from batchenv.arguments.numbers import number
-from batchenv.envs.mujoco import library, tasks
+from batchenv.envs.mujoco import library, packages, tasks
 
-_INSTALL = "pip install --no-deps playground (of what it depends on, only mujoco is needed)"
+_INSTALL = "pip install --no-deps playground, 0.2 or newer (of what it depends on, only mujoco is needed)"
 _COMMANDS = ("command_lin_vel_x", "command_lin_vel_y", "command_ang_vel_yaw")
 
 
@@ -24,14 +23,8 @@ def locomotion(robot: str, scene: str) -> Path:
     Raises:
         gymnasium.error.DependencyNotInstalled: the package, or this file of it, is missing.
     """
-    found = importlib.util.find_spec("mujoco_playground")
-    folders = found.submodule_search_locations if found is not None else None
-    if not folders:
-        raise DependencyNotInstalled(f"the models of these tasks are in the package playground: {_INSTALL}")
-    path = Path(folders[0], "_src", "locomotion", robot, "xmls", scene)
-    if not path.is_file():
-        raise DependencyNotInstalled(f"the installed package playground has no {path}: {_INSTALL}, at least 0.2")
-    return path
+    parts = "_src", "locomotion", robot, "xmls", scene
+    return packages.file_of("mujoco_playground", *parts, package="playground", install=_INSTALL)
 
 
 def _constant(robot: str, file: str, name: str) -> Any:
@@ -58,15 +51,7 @@ def read_without_meshes(path: Path) -> Any:
     mujoco, _ = library.load()
     try:
         spec = mujoco.MjSpec.from_file(str(path))
-        for geom in list(spec.geoms):
-            if geom.type != mujoco.mjtGeom.mjGEOM_MESH:
-                geom.group = min(geom.group, 2)  # one that is drawn
-                continue
-            if geom.contype or geom.conaffinity or not geom.parent.explicitinertial:
-                raise ValueError(f"the mesh {geom.meshname!r} is not only seen")
-            spec.delete(geom)
-        for mesh in list(spec.meshes):
-            spec.delete(mesh)
+        packages.drop_meshes(spec)
         for asset in [*spec.hfields, *spec.textures]:  # they are not where the XML's folder of meshes is
             asset.file = str(path.parent / asset.file) if asset.file else ""
         return spec.compile()

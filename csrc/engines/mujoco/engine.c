@@ -80,11 +80,11 @@ double *be_mujoco_push_of(const be_batch *batch, int64_t lane, int64_t body) {
     return source->lanes[lane].state + source->input_at + source->num_qvel + 6 * body;
 }
 
-void be_mujoco_add_velocity(const be_batch *batch, int64_t lane, int64_t index, double change) {
+void be_mujoco_put_velocities(const be_batch *batch, int64_t lane) {
     const be_mujoco_source *source = be_mujoco_source_of(batch);
-    double *velocity = &source->lanes[lane].state[be_mujoco_velocities_at(source) + index];
-    *velocity += change;
-    source->lanes[lane].arrays[MJ_QVEL][index] = *velocity;
+    const be_mujoco_lane *handles = be_mujoco_lane_of(batch, lane);
+    const size_t size = (size_t)source->num_qvel * sizeof(double);
+    memcpy(handles->state + be_mujoco_velocities_at(source), handles->arrays[MJ_QVEL], size);
 }
 
 int be_mujoco_start(be_batch *batch, int64_t lane, double scale, int normal, be_error *error) {
