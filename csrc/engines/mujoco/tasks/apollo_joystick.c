@@ -1,6 +1,6 @@
 /* MuJoCo Playground's ApolloJoystickFlatTerrain: an Apptronik Apollo that follows commands. The names of params and
  * rewards are Playground's. batchenv/envs/mujoco/playground.py has the model. */
-#include "mujoco_gait.h"
+#include "mujoco_biped.h"
 
 enum { JOINTS = 32, LEFT_HIP_ROLL = 21, RIGHT_HIP_ROLL = 27, TOUCHES = 5 };
 

@@ -1,7 +1,7 @@
 /* MuJoCo Playground's BerkeleyHumanoidJoystickFlatTerrain and BerkeleyHumanoidJoystickRoughTerrain: a Berkeley Humanoid
  * that follows commands. The names of params and rewards are Playground's. batchenv/envs/mujoco/playground.py has the
  * model. */
-#include "mujoco_gait.h"
+#include "mujoco_biped.h"
 
 enum { JOINTS = 12 };
 enum { LEFT_HIP_YAW, LEFT_HIP_ROLL, LEFT_KNEE = 3, RIGHT_HIP_YAW = 6, RIGHT_HIP_ROLL, RIGHT_KNEE = 9 };

@@ -1,6 +1,6 @@
 /* MuJoCo Playground's G1JoystickFlatTerrain and G1JoystickRoughTerrain: a G1 that follows commands. The names of params
  * and rewards are Playground's. batchenv/envs/mujoco/playground.py has the model. */
-#include "mujoco_gait.h"
+#include "mujoco_biped.h"
 
 enum { JOINTS = 29 };
 enum { LEFT_HIP_ROLL = 1, LEFT_HIP_YAW, LEFT_KNEE, RIGHT_HIP_ROLL = 7, RIGHT_HIP_YAW, RIGHT_KNEE };

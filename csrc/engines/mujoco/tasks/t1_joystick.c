@@ -1,6 +1,6 @@
 /* MuJoCo Playground's T1JoystickFlatTerrain and T1JoystickRoughTerrain: a Booster T1 that follows commands. The names
  * of params and rewards are Playground's. batchenv/envs/mujoco/playground.py has the model. */
-#include "mujoco_gait.h"
+#include "mujoco_biped.h"
 
 enum { JOINTS = 23, FOOT_PARTS = 4 };
 
