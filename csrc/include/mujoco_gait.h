@@ -79,7 +79,7 @@ enum { BE_KICK_ENABLE, BE_KICK_INTERVAL, BE_KICK_SIZE = BE_KICK_INTERVAL + 2, BE
 /* Three fields that follow each other. `push` is the index of the first one in the functions below. */
 #define BE_KICK_FIELDS(push)                                                                                           \
     [push] = {"push", BE_F64, 2, "what has been added to the velocity for the coming step: m/s along x and y"},        \
-    [(push) + BE_KICK_STEP] = {"push_step", BE_I32, 1, "steps of this episode", -1, 1 << 30},                          \
+    [(push) + BE_KICK_STEP] = {"push_step", BE_I32, 1, "steps of this episode", 0, 1 << 30},                           \
     [(push) + BE_KICK_STEPS] = {"push_interval_steps", BE_I32, 1, "steps between pushes; 0: there are none"}
 enum { BE_KICK_STEP = 1, BE_KICK_STEPS, BE_KICK_FIELD_COUNT };
 
