@@ -22,10 +22,7 @@ _JUMANJI = (
     "Minesweeper|MultiCVRP|PacMan|RobotWarehouse|RubiksCube|SearchAndRescue|SlidingTilePuzzle|Snake|Sokoban|Sudoku|TSP|"
     "Tetris"
 )
-_PLAYGROUND = (
-    "Aloha|Apollo(?!Joystick)|Barkour|BerkeleyHumanoid|Go1(?!Joystick)[A-Z]|H1[A-Z]|LeapCube|Op3|Panda[A-Z]|AeroCube|"
-    "Spot(?!Flat)[A-Z]"
-)
+_PLAYGROUND = "Aloha|Barkour|Go1(?!Joystick)[A-Z]|LeapCube|Panda[A-Z]|AeroCube|Spot(?!Flat)[A-Z]"
 _PROCGEN = (
     "Bigfish|Bossfight|Caveflyer|Chaser|Climber|Coinrun|Dodgeball|Fruitbot|Heist|Jumper|Leaper|Maze|Miner|Ninja|"
     "Plunder|Starpilot"
