@@ -22,7 +22,7 @@ _JUMANJI = (
     "Minesweeper|MultiCVRP|PacMan|RobotWarehouse|RubiksCube|SearchAndRescue|SlidingTilePuzzle|Snake|Sokoban|Sudoku|TSP|"
     "Tetris"
 )
-_PLAYGROUND = "Aloha|Apollo(?!Joystick)|Barkour|BerkeleyHumanoid(?!Joystick)|LeapCube|Panda[A-Z]|AeroCube"
+_PLAYGROUND = "Aloha|Barkour|LeapCube|Panda[A-Z]|AeroCube"
 _PROCGEN = (
     "Bigfish|Bossfight|Caveflyer|Chaser|Climber|Coinrun|Dodgeball|Fruitbot|Heist|Jumper|Leaper|Maze|Miner|Ninja|"
     "Plunder|Starpilot"

@@ -330,7 +330,7 @@ def test_lanes_are_stepped_in_groups(env_id):
 
 
 @pytest.mark.parametrize("mode, env_id", [("NEXT_STEP", OP3), *(("SAME_STEP", env_id) for env_id in LANES)])
-def test_threads_seeds_snapshots_and_pickles(mode, env_id):
+def test_threads_instruction_sets_seeds_snapshots_and_pickles(mode, env_id, monkeypatch):
     lanes, actions = 10, random_actions(10, 40, JOINTS[env_id])
     made = {"autoreset_mode": AutoresetMode[mode], "action_scale": 1.5, "max_episode_steps": 25}
     env = make_robots(env_id, lanes, num_threads=1, **made)
@@ -341,6 +341,7 @@ def test_threads_seeds_snapshots_and_pickles(mode, env_id):
     assert play(copied, actions[15:]) == rest
     env.restore(snapshot)
     assert play(env, actions[15:]) == rest
+    monkeypatch.setenv("BATCHENV_ISA", "baseline")
     other = make_robots(env_id, lanes, num_threads=2, **made)
     again, _ = other.reset(seed=3)
     if isinstance(first, dict):
