@@ -233,7 +233,9 @@ class Task(Translator):
         if name == "physics":
             return [lanes.physics(lane) for lane in range(len(lanes))]
         if name == "model":
-            return [copy.copy(lanes.source.model(lane)) for lane in range(len(lanes))]
+            models = [lanes.source.model(lane) for lane in range(len(lanes))]
+            copies = {id(model): copy.copy(model) for model in {id(one): one for one in models}.values()}
+            return [copies[id(model)] for model in models]  # of some MB each, so those of the same model are one
         if name == "dt":
             return [lanes.model.opt.timestep * batch.get_params()["frame_skip"]] * len(lanes)
         if name in ("init_qpos", "init_qvel"):

@@ -228,7 +228,7 @@ def test_episodes_of_a_model_of_ones_own_start_as_numpy_draws(noise):
         ({"xml": "<mujoco><x/></mujoco>"}, ValueError, "xml is not a model"),
         ({"xml": "no_such.xml"}, OSError, "no_such.xml"),
         ({"xml": "no\0such.xml"}, OSError, "no.*such.xml"),
-        ({"xml": 5}, TypeError, "xml=5 must be the path of an XML file, or XML text, not int"),
+        ({"xml": 5}, TypeError, "xml=5 must be .*, XML text, or a .*MjModel, not int"),
         ({"xml": None}, TypeError, "xml=None must be the path"),
         ({"xml": b"<mujoco/>"}, TypeError, "must be the path"),
         ({"xml": "<mujoco model='\ud800'/>"}, ValueError, "xml is not a model .* surrogates not allowed"),
@@ -320,3 +320,14 @@ def test_more_bodies_than_the_sum_of_forces_has_room_for_at_hand(tmp_path):
     checks = ctypes.util.find_library("c_malloc_debug")
     variables = {"LD_PRELOAD": checks, "MALLOC_CHECK_": "3"} if checks else {}
     assert run_python(CROWD, str(path), **variables).strip() == "114"
+
+
+def test_models_that_lanes_share_are_copied_once():
+    """Thousands of copies of a model with textures would not fit into memory; and they are the user's to change."""
+    env = begun(batchenv.make("HalfCheetah-v5", 5), seed=0)
+    env.set_params(lanes=[3], geom_friction=np.full(env.get_attr("model")[0].geom_friction.shape, 0.3))
+    models = env.get_attr("model")
+    assert models[0] is models[1] is models[4] and models[3] is not models[0]
+    assert (models[3].geom_friction == 0.3).all() and (models[0].geom_friction != 0.3).any()
+    models[0].geom_friction[:] = 7
+    assert (env.get_attr("model")[1].geom_friction != 7).all()
