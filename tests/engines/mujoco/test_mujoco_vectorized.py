@@ -973,6 +973,47 @@ def test_controls_between_the_steps_of_mujoco():
         assert np.array_equal(row[: model.nq], data.qpos)
 
 
+class Kicked(Stand):
+    """Its velocities change at once."""
+
+    def control(self, lanes, actions):
+        lanes.qvel[:, :3] += actions[:, :3]
+        lanes.joint("fl_hip").qvel = actions[:, 3:4]
+        return super().control(lanes, actions)
+
+
+@pytest.mark.parametrize("base", [Stand, Late])
+@pytest.mark.parametrize("mode", ["NextStep", "SameStep"])
+def test_velocities_that_a_task_changes(base, mode):
+    """The steps of MuJoCo begin with them, in groups, of all lanes or some."""
+    env = make(type("Kicked", (Kicked, base), {}), autoreset_mode=mode, least_height=-9.0, max_episode_steps=9)
+    env.reset(seed=2)
+    model, rng = env.get_attr("model")[0], np.random.default_rng(0)
+    hip = model.joint("fl_hip").dofadr[0]
+    for step in range(30):
+        actions, before = actions_of(rng), env.get_attr("data")
+        late = env.state["before"] if base is Late else None
+        chosen = np.array([4, 1]) if step % 3 == 2 else np.arange(LANES)
+        _, _, _, truncated, _ = env.step(actions[chosen], chosen) if len(chosen) < LANES else env.step(actions)
+        after = env.get_attr("data")
+        for lane in chosen[~truncated]:
+            data, action = before[lane], actions[lane].astype(float)
+            if after[lane].time == 0:
+                continue  # it was reset in this step
+            data.qvel[:3] += action[:3]
+            data.qvel[hip] = action[3]
+            for k in range(5):
+                target = model.qpos0[7:] + 0.25 * action
+                if base is Late:
+                    target = late[lane] if k < 2 else target
+                    data.ctrl[:] = 20 * (target - data.qpos[7:]) - 0.5 * data.qvel[6:]
+                else:
+                    data.ctrl[:] = target
+                mujoco.mj_step(model, data)
+            assert np.array_equal(data.qpos, after[lane].qpos) and np.array_equal(data.qvel, after[lane].qvel), step
+    assert env.get_attr("physics")[0].startswith("together")
+
+
 @pytest.mark.parametrize("how", ["ignore", "reset", "raise"])
 def test_simulations_that_are_unstable_between_controls(how):
     """What happens in any of MuJoCo's steps counts, not only what does in the last."""

@@ -36,6 +36,8 @@ class _Arrays:
         self.places: dict[Any, Any] = {}
         self._core = core
         self._known = {name: engine.view(name) for name in engine.fields}
+        first = 1 + engine.model.nq  # after the time and the positions
+        self.velocities = engine.records[:, first : first + engine.model.nv]  # with which steps begin
         for name in INPUTS:  # a model without mocap bodies has arrays without numbers
             shape = (self.count, *getattr(engine.slots[0], name).shape)
             self._known[name] = engine.inputs[name] if name in engine.inputs else np.zeros(shape)
@@ -253,9 +255,12 @@ class TaskBackend(CoreBackend):
         failed = np.zeros(0, np.int64)
         for step in range(self.core.get_params()["frame_skip"] if self._recontrols else 1):
             name, more = ("recontrol", (step,)) if step else ("control", ())
-            lanes._begin(CONTROLLING, active)
+            lanes._begin(CONTROLLING[1:] if step else CONTROLLING, active)
             controls = np.asarray(self._call(name, lanes, actions, *more))
             lanes._end()
+            if not step:
+                moved = where if stepped is None else stepped
+                self._arrays.velocities[moved] = self._arrays.array("qvel")[moved]
             shape = (len(lanes), self._arrays.model.nu)
             self._arrays.array("ctrl")[where] = check_rows(f"what {name}() returned", controls, shape)
             failed = np.union1d(failed, self._step_physics(stepped))

@@ -61,9 +61,9 @@ class MuJoCoTask:
         `lanes.ctrl`, which is 0."""
 
     def control(self, lanes: Lanes, actions: NDArray[Any]) -> ArrayLike:
-        """The controls (n, actuators) for actions (n, ...). It may also write the state, and `lanes.xfrc_applied`,
-        `lanes.qfrc_applied`, `lanes.mocap_pos` and `lanes.mocap_quat`, which stay as they are until they are written
-        again or the episode ends."""
+        """The controls (n, actuators) for actions (n, ...). It may also write the state; `lanes.qvel`, a push that
+        changes velocities at once; and `lanes.xfrc_applied`, `lanes.qfrc_applied`, `lanes.mocap_pos` and
+        `lanes.mocap_quat`, which stay as they are until they are written again or the episode ends."""
         return actions
 
     def recontrol(self, lanes: Lanes, actions: NDArray[Any], step: int) -> ArrayLike:

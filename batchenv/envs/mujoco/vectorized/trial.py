@@ -211,7 +211,7 @@ def _step(task: MuJoCoTask, arrays: _Arrays, lanes: Lanes, actions: NDArray[Any]
     again = recontrols(task)
     for step in range(task.frame_skip):
         if step == 0 or again:
-            lanes._begin(CONTROLLING)
+            lanes._begin(CONTROLLING[1:] if step else CONTROLLING)
             name, more = ("recontrol", (step,)) if step else ("control", ())
             given = np.asarray(call(task, name, lanes, actions, *more))
             controls = check_rows(f"what {name}() returns", given, (_LANES, task.model.nu))

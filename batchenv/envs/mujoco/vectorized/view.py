@@ -13,7 +13,7 @@ from batchenv.envs.mujoco import fields as model_fields
 from batchenv.envs.mujoco import inputs, library, reads
 
 STARTING = ("qpos", "qvel", "ctrl")  # what `start` may write
-CONTROLLING = inputs.NAMES  # what `control` may write
+CONTROLLING = ("qvel", *inputs.NAMES)  # what `control` may write
 _PREFIXES = {"tendon": "ten", "camera": "cam"}  # of names of mjData's arrays, where they are not the kind's name
 
 
