@@ -63,17 +63,14 @@ class Delay:
         size: how many numbers an action has.
         most: the largest number of MuJoCo's steps.
         least: the smallest.
-        frame_skip: the task's.
         name: what its states' names begin with.
     """
 
-    def __init__(self, size: int, most: int, *, least: int = 0, frame_skip: int, name: str = "delay"):
+    def __init__(self, size: int, most: int, *, least: int = 0, name: str = "delay"):
         self._size, self._most = integer("size", size, 1, None), integer("most", most, 0, None)
-        self._least, self._skip = integer("least", least, 0, most), integer("frame_skip", frame_skip, 1, None)
-        self._name = name
-        self._kept = -(-most // frame_skip) + 1  # actions that may be needed
+        self._least, self._name = integer("least", least, 0, most), name
         self.state: dict[str, ArrayLike] = {
-            f"{name}_actions": np.zeros(self._kept * size),  # the latest first
+            f"{name}_actions": np.zeros((most + 1) * size),  # the latest first: as many as a frame_skip of 1 needs
             f"{name}_steps": 0,
         }
 
@@ -84,7 +81,8 @@ class Delay:
     def control(self, lanes: Lanes, actions: ArrayLike) -> NDArray[np.float64]:
         """The actions for the first of MuJoCo's steps."""
         kept = getattr(lanes, f"{self._name}_actions")
-        kept[:, self._size :] = kept[:, : -self._size].copy()
+        needed = (-(-self._most // lanes.frame_skip) + 1) * self._size
+        kept[:, self._size : needed] = kept[:, : needed - self._size].copy()
         kept[:, : self._size] = actions
         return self._at(lanes, 0)
 
@@ -94,5 +92,5 @@ class Delay:
 
     def _at(self, lanes: Lanes, step: int) -> NDArray[np.float64]:
         kept, late = (getattr(lanes, f"{self._name}_{part}") for part in ("actions", "steps"))
-        ago = np.maximum(-(-(late - step) // self._skip), 0)  # how many actions ago, rounded up
-        return kept.reshape(len(lanes), self._kept, self._size)[np.arange(len(lanes)), ago]
+        ago = np.maximum(-(-(late - step) // lanes.frame_skip), 0)  # how many actions ago, rounded up
+        return kept.reshape(len(lanes), -1, self._size)[np.arange(len(lanes)), ago]

@@ -32,7 +32,7 @@ class Walk(batchenv.MuJoCoTask):
         self.pushes = robots.Pushes(model, "trunk", speed=(0, 0.8))
         self.feet = robots.Feet(4)
         self.history = robots.History("joints", 3, model.nu)
-        self.delay = robots.Delay(model.nu, 4, frame_skip=self.frame_skip)
+        self.delay = robots.Delay(model.nu, 4)
         self.levels = robots.TerrainLevels(model)
         self.randomization = robots.Randomization(model)
         self.randomization.scale("geom_friction", (0.5, 1.5), names=FEET, columns=0, together=True)

@@ -21,6 +21,18 @@ def example(name):
     return module
 
 
+LANES = 6
+Stand = example("stand").Stand
+
+
+def make(task=Stand, lanes=LANES, **kwargs):
+    return batchenv.make_mujoco(ROBOT, lanes, task=task, **kwargs)
+
+
+def changed(**members):
+    return type("Changed", (Stand,), members)
+
+
 class Probe(batchenv.MuJoCoTask):
     """Has one part of a task, which `make` puts there."""
 

@@ -85,7 +85,7 @@ class History(With):
 
 class Delay(With):
     def make(self):
-        return robots.Delay(12, 4, frame_skip=self.frame_skip)
+        return robots.Delay(12, 4)
 
     def control(self, lanes, actions):
         return super().control(lanes, self.part.control(lanes, actions))

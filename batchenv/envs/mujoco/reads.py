@@ -62,6 +62,12 @@ def _read(mujoco: Any, model: Any, data: Any, row: Row, keywords: Mapping[str, A
         raise ValueError(unknown_key(f"the task reads {array} of a {kind!r}", kind, list(_OBJECTS)))
     numbers = _numbers(mujoco, model, kind, name, keywords)
     first, sizes = _places(model, array.removeprefix(OF_MODEL), values, kind)
+    if keywords is None and len({int(sizes[i]) for i in numbers}) > 1:
+        known = names(mujoco, model, kind)
+        found = ", ".join(f"{known[i]} has {sizes[i]}" for i in numbers[:8])
+        raise ValueError(
+            f"what matches {name!r} differs in size, so it is no array: of {array}, {found}. Name those of one size"
+        )
     return Read(array, int(sizes[numbers[0]]), np.array(first[numbers], np.int64))
 
 

@@ -11,21 +11,12 @@ import pytest
 
 import batchenv
 from helpers.mujoco import mujoco
-from helpers.robots import EXAMPLES, ROBOT, example
-
-LANES = 6
-
-
-Stand = example("stand").Stand
+from helpers.robots import EXAMPLES, LANES, ROBOT, Stand, changed, make
 
 
 @pytest.fixture(scope="module")
 def in_c():
     return batchenv.compile(EXAMPLES / "stand.c").ids[0]
-
-
-def make(task=Stand, lanes=LANES, **kwargs):
-    return batchenv.make_mujoco(ROBOT, lanes, task=task, **kwargs)
 
 
 def actions_of(rng, lanes=LANES, scale=1.0):
@@ -526,98 +517,6 @@ def test_lanes_in_flight_stay_with_the_parent():
 
 
 # ---- what is wrong -------------------------------------------------------------------------------------------------
-
-
-def changed(**members):
-    return type("Changed", (Stand,), members)
-
-
-@pytest.mark.parametrize(
-    "members,words",
-    [
-        ({"observe": lambda self, lanes: lanes.body("trnk").xpos}, "the model has no body 'trnk'.*trunk"),
-        ({"observe": lambda self, lanes: lanes.sensor("gyr")}, "the model has no sensor 'gyr'.*gyro"),
-        ({"observe": lambda self, lanes: lanes.geoms("fot").xpos[:, 0]}, ": the model has no geom 'fot'"),
-        (
-            {"observe": lambda self, lanes: lanes.geoms("(").xpos[:, 0]},
-            r": '\(' is neither a geom of the model nor a reg",
-        ),
-        (
-            {"observe": lambda self, lanes: {"a/b": lanes.qpos}},
-            "the key 'a/b' of a dict of arrays must be a string without",
-        ),
-        ({"observe": lambda self, lanes: {3: lanes.qpos}}, "the key 3 of a dict of arrays must be a string"),
-        ({"observe": lambda self, lanes: lanes.qpo}, "lanes have no array 'qpo'.*qpos"),
-        ({"observe": lambda self, lanes: lanes.qpos[0]}, r"observe\(\) is of shape \(19,\), but must be of shape \(2,"),
-        ({"observe": lambda self, lanes: np.array([["a"]] * 2)}, "is of dtype <U1"),
-        ({"start": lambda self, lanes: lanes.integers(3, 3)}, r"integers\(3, 3\): the second must be larger"),
-        ({"observe": lambda self, lanes: {}}, r"observe\(\) returns a dict without observations"),
-        ({"info": lambda self, lanes: lanes.qpos}, r"info\(\) returns .* but must return a dict"),
-        ({"info": lambda self, lanes: {"env_id": np.zeros(2)}}, "'env_id', which is the name of something else"),
-        ({"info": lambda self, lanes: {"unstable": np.zeros(2)}}, "'unstable', which is the name of something else"),
-        ({"reward": lambda self, lanes, actions: {}}, r"reward\(\) returns a dict without terms"),
-        (
-            {"reward": lambda self, lanes, actions: {"a": {"b": np.zeros(2)}}},
-            r"the term 'a' of reward\(\) is of dtype object",
-        ),
-        ({"reward": lambda self, lanes, actions: np.zeros(2, complex)}, r"reward\(\) returns is of dtype complex128"),
-        ({"terminated": lambda self, lanes: ["no", "no"]}, r"terminated\(\) returns is of dtype <U2"),
-        ({"reward": lambda self, lanes, actions: np.zeros((2, 1))}, r"reward\(\) returns is of shape \(2, 1\)"),
-        ({"terminated": lambda self, lanes: True}, r"terminated\(\) returns is of shape \(\)"),
-        ({"control": lambda self, lanes, actions: actions[:, :3]}, r"control\(\) returns is of shape \(2, 3\)"),
-        ({"update": lambda self, lanes, actions: 1 / 0}, r"Changed\.update\(\) has raised ZeroDivisionError"),
-        ({"reward": lambda self, lanes, actions: lanes.qpos.fill(0)}, "read-only"),
-        ({"observe": lambda self, lanes: setattr(lanes, "qpos", 0)}, r"lanes\.qpos cannot be written here; .*last_act"),
-        ({"params": {"qpos": 1.0}}, "'qpos', but lanes.qpos is something else"),
-        ({"params": {"seed": 1.0}}, "params names 'seed', which is a keyword of every such env"),
-        ({"params": {"width": 1.0}}, "params names 'width', which is a keyword of every such env"),
-        ({"params": {"elapsed_steps": 1.0}}, "'elapsed_steps', but lanes.elapsed_steps is something else"),
-        ({"update": lambda self, lanes, actions: copy.copy(lanes)}, r"update\(\) has raised AttributeError"),
-        ({"params": {"a b": 1.0}}, "'a b', which is no name that an attribute"),
-        ({"frame_skip": 0}, r"Changed\.frame_skip=0"),
-        ({"observe": lambda self, lanes: lanes.numbers.fill(0)}, "read-only"),
-        ({"params": {"speed": "fast"}}, r"params\['speed'\]='fast' must be a finite number"),
-        ({"prepare": lambda self: setattr(self, "state", {"a": np.zeros((2, 2))})}, r"state\['a'\] is of .*\(2, 2\)"),
-        ({"action_space": gymnasium.spaces.Discrete(3)}, "must be a Box"),
-        ({"observation_space": gymnasium.spaces.Box(-1, 1, (3,))}, "but its space is Box"),
-        (
-            {
-                "observation_space": gymnasium.spaces.Dict(
-                    {name: gymnasium.spaces.Box(-9, 9, (19,), np.float64) for name in "ab"}
-                ),
-                "observe": lambda self, lanes: {"a": lanes.qpos},
-            },
-            r"observe\(\) returns no 'b', which is in observation_space",
-        ),
-        (
-            {"observation_space": gymnasium.spaces.Dict({"a": gymnasium.spaces.Box(-9, 9, (19,), np.float64)})},
-            r"observe\(\) returns no 'a'",
-        ),
-        (
-            {
-                "observation_space": gymnasium.spaces.Dict({"a": gymnasium.spaces.Box(-9, 9, (19,), np.float64)}),
-                "observe": lambda self, lanes: {"a": lanes.qpos, "b": lanes.qvel},
-            },
-            r"observe\(\)\['b'\] has no part in observation_space, which has \['a'\]",
-        ),
-        (
-            {"info": lambda self, lanes: {"least_height": np.zeros(2)}},
-            "'least_height', which is the name of something else",
-        ),
-    ],
-)
-def test_tasks_that_are_refused(members, words):
-    with pytest.raises((ValueError, TypeError, RuntimeError), match=words):
-        make(changed(**members))
-
-
-def test_what_is_no_task():
-    with pytest.raises(TypeError, match=r"must be a class derived from batchenv\.MuJoCoTask"):
-        make(5)
-    with pytest.raises(TypeError, match=r"which is no batchenv\.MuJoCoTask"):
-        make(dict)
-    with pytest.raises(ValueError, match="no actuators"):
-        batchenv.make_mujoco("<mujoco><worldbody/></mujoco>", task=Stand)
 
 
 @pytest.mark.parametrize("mode", ["NextStep", "SameStep", "Disabled"])

@@ -54,7 +54,7 @@ EDITS = {
 class Remembers(example("stand").Stand):
     def prepare(self):
         super().prepare()
-        self.delay = robots.Delay(12, MOST, frame_skip=self.frame_skip)
+        self.delay = robots.Delay(12, MOST)
         self.history = robots.History("joints", STEPS, 12)
         self.state = robots.states(self.delay, self.history, **self.state)
 

@@ -302,20 +302,23 @@ class Late(Probe):
         return self.model.qpos0[7:] + 0.1 * actions
 
 
+@pytest.mark.parametrize("skip", [5, 2])
 @pytest.mark.parametrize("most", [0, 3, 5, 13])
-def test_delays(most):
-    env = probe(lambda model: robots.Delay(12, most, frame_skip=5), 24, Late)
+def test_delays(most, skip):
+    """In steps of MuJoCo, however many the user of the env lets a step have."""
+    task = type("Probe", (Late,), {"make": staticmethod(lambda model: robots.Delay(12, most))})
+    env = batchenv.make_mujoco(ROBOT, 24, task=task, num_threads=1, frame_skip=skip)
     env.reset(seed=0)
     late = env.state["delay_steps"]
     assert set(late.tolist()) <= set(range(most + 1)) and len(set(late.tolist())) > most / 2
     given, applied = np.random.default_rng(0).uniform(-1, 1, (12, 24, 12)).astype(np.float32), []
     for actions in given:
         env.step(actions)
-        applied.append(env.state["applied"])
+        applied.append(env.state["applied"][:, :skip])
     applied = np.concatenate(applied, axis=1)  # (lanes, MuJoCo's steps)
     for lane in range(24):
-        wanted = np.repeat(given[:, lane, 3], 5)
-        wanted = np.concatenate([np.zeros(late[lane]), wanted])[:60]
+        wanted = np.repeat(given[:, lane, 3], skip)
+        wanted = np.concatenate([np.zeros(late[lane]), wanted])[: len(given) * skip]
         np.testing.assert_array_equal(applied[lane], wanted.astype(float))
 
 

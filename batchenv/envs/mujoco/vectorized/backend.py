@@ -52,7 +52,8 @@ class _Arrays:
     def read_params(self) -> None:
         """Takes over the params as they are now, into the same arrays, of which `Lanes` has views."""
         params = self._core.get_params()
-        self.dt = self.model.opt.timestep * params["frame_skip"]
+        self.frame_skip = params["frame_skip"]
+        self.dt = self.model.opt.timestep * self.frame_skip
         for name, array in self._params.items():
             array[:] = params[name]
 

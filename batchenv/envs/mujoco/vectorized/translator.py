@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import difflib
 import itertools
 from collections.abc import Callable
 from typing import Any
+
+from gymnasium import logger
 
 from batchenv import _core
 from batchenv.arguments.numbers import integer
@@ -16,6 +19,20 @@ from batchenv.envs.mujoco.vectorized.trial import Found, try_task
 from batchenv.registry import reserved
 
 _numbers = itertools.count()
+
+
+_FUNCTIONS = [name for name, value in vars(MuJoCoTask).items() if callable(value) and not name.startswith("_")]
+_ALSO = {"reset": "start", "observation": "observe", "get_observation": "observe", "termination": "terminated"}
+
+
+def _warn_of_names(task: type) -> None:
+    """Warns of functions that nobody calls, and whose names are nearly those of functions that are."""
+    inherited = [one for one in task.__mro__ if one not in MuJoCoTask.__mro__]
+    own = {name for one in inherited for name, value in vars(one).items() if callable(value)}
+    for name in sorted(own.difference(_FUNCTIONS)):
+        near = [_ALSO[name]] if name in _ALSO else difflib.get_close_matches(name, _FUNCTIONS, n=1, cutoff=0.8)
+        if near and near[0] not in own:
+            logger.warn(f"{task.__name__}.{name}() is not called by the env: did you mean {near[0]}()?")
 
 
 class TaskTranslator(Task):
@@ -44,6 +61,7 @@ class TaskTranslator(Task):
         if not isinstance(self.task, MuJoCoTask):
             raise TypeError(f"task={make_task!r} made {self.task!r}, which is no batchenv.MuJoCoTask")
         self.name = type(self.task).__name__
+        _warn_of_names(type(self.task))
         self.task.model = self._own_model
         integer(f"{self.name}.frame_skip", self.task.frame_skip, 1, 10**6)
         taken = reserved.union(keyword for keyword, *_ in self.KEYWORDS) | {"frame_skip", "on_unstable", "task"}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 from batchenv import _core
 from batchenv.arguments.messages import unknown_key
 from batchenv.arguments.numbers import brief
+from batchenv.envs.mujoco import fields as model_fields
 from batchenv.envs.mujoco import library, reads
 from batchenv.envs.mujoco.vectorized.task import MuJoCoTask
 from batchenv.envs.mujoco.vectorized.view import CONTROLLING, STARTING, Lanes
@@ -20,6 +22,16 @@ _LANES = 2
 DTYPES = tuple(np.dtype(kind) for kind in ("f8", "f4", "i8", "i4", "u1", "i1", "?"))  # of ports and fields
 REWARDS, SUMS = "reward", "reward_sums"  # infos: the terms of the reward, and their sums in the episode so far
 _OTHER_INFOS = (REWARDS, SUMS, _core.MUJOCO_UNSTABLE_INFO, "env_id", "episode", "final_obs", "final_info")
+
+
+_INSTEAD = {  # what people look for in `lanes`, and where it is
+    "model": "the task has self.model, and lanes.set_model() gives lanes others",
+    "data": "mjData's arrays are lanes.qpos, lanes.xpos and so on",
+    "time": "lanes.elapsed_steps * lanes.dt is the episode's time before this step, in seconds",
+    "np_random": "lanes.uniform(), lanes.normal() and lanes.integers() draw from each lane's stream",
+    "done": "terminated() says so, and limits of time are the env's",
+    **dict.fromkeys(model_fields.MODEL_FIELDS, "fields of mjModel are in self.model"),
+}
 
 
 class Part(NamedTuple):
@@ -59,7 +71,13 @@ def leaves(value: Any, name: str = "") -> Iterator[tuple[str, NDArray[Any]]]:
 def check_rows(what: str, array: NDArray[Any], shape: tuple[int, ...]) -> NDArray[Any]:
     """`array`, if it has numbers and this shape. Raises TypeError or ValueError if not."""
     if array.dtype.kind not in "fiub":
-        raise TypeError(f"{what} is of dtype {array.dtype}, but must be numbers or bools")
+        kind = type(array.item()).__name__ if array.shape == () else f"of dtype {array.dtype}"
+        found = (
+            "nothing: does the function lack a `return`?"
+            if kind == "NoneType"
+            else f"{kind}, but must be numbers or bools"
+        )
+        raise TypeError(f"{what} is {found}")
     if array.shape != shape:
         raise ValueError(f"{what} is of shape {array.shape}, but must be of shape {shape}: the first axis is the lanes")
     return array
@@ -72,10 +90,13 @@ class _Arrays:
 
     def __init__(self, task: MuJoCoTask, found: dict[str, NDArray[Any]], params: dict[str, float]):
         self.mujoco, self.model = library.load()[0], task.model
-        self.dt = self.model.opt.timestep * task.frame_skip
+        self.frame_skip = task.frame_skip
+        self.dt = self.model.opt.timestep * self.frame_skip
         self.state = {name: np.stack([value] * _LANES) for name, value in found.items()}
         self.places: dict[Any, Any] = {}
         self.data = [self.mujoco.MjData(self.model) for _ in range(_LANES)]
+        for data in self.data:
+            data.warning.number[:] = 1  # MuJoCo prints and logs only the first warning of each kind
         self.taken: dict[str, NDArray[Any]] = {}
         self.params = {name: np.full(_LANES, value) for name, value in params.items()}
         self._rngs = [np.random.default_rng(k) for k in range(_LANES)]
@@ -87,11 +108,20 @@ class _Arrays:
         if name == "elapsed_steps":
             return np.zeros(_LANES, np.int32)
         if not reads.is_array(self.data[0], name):
-            known = [known for known in dir(self.data[0]) if reads.is_array(self.data[0], known)]
-            known += [*self.state, *self.params, "elapsed_steps"]
-            raise AttributeError(unknown_key(f"lanes have no array {name!r}", name, known))
+            raise AttributeError(self._unknown(name))
         self.taken[name] = np.stack([getattr(data, name) for data in self.data])
         return self.taken[name]
+
+    def _unknown(self, name: str) -> str:
+        head = f"lanes have no array {name!r}"
+        if name in _INSTEAD:
+            return f"{head}: {_INSTEAD[name]}"
+        own = [*self.state, *self.params, "elapsed_steps"]
+        known = [*own, *(one for one in dir(self.data[0]) if reads.is_array(self.data[0], one))]
+        near = difflib.get_close_matches(name, known, n=3, cutoff=0.7)
+        if near:
+            return f"{head}: did you mean {' or '.join(map(repr, near))}?"
+        return f"{head}: there are mjData's arrays, and of the task's state and params {', '.join(own)}"
 
     def draw(self, numbers: Any, out: NDArray[Any], last: int | None) -> None:
         for row, rng in zip(out, self._rngs, strict=True):
@@ -111,6 +141,12 @@ class _Arrays:
             array[...] = [getattr(data, name) for data in self.data]
 
 
+_READ_ONLY = (
+    ". The function may write the task's state, and what its documentation says, by `lanes.NAME = ...`; copy other "
+    "arrays before you change them"
+)
+
+
 def call(task: MuJoCoTask, name: str, *arguments: Any) -> Any:
     """What one of the task's functions returns.
 
@@ -120,7 +156,9 @@ def call(task: MuJoCoTask, name: str, *arguments: Any) -> Any:
     try:
         return getattr(task, name)(*arguments)
     except Exception as problem:
-        raise TaskFailed(f"{type(task).__name__}.{name}() has raised {type(problem).__name__}: {problem}") from problem
+        hint = "" if "read-only" not in str(problem) else _READ_ONLY
+        what = f"{type(task).__name__}.{name}() has raised {type(problem).__name__}: {problem}"
+        raise TaskFailed(f"{what}{hint}") from problem
 
 
 class TaskFailed(RuntimeError):
@@ -145,6 +183,7 @@ def try_task(task: MuJoCoTask) -> Found:
                 "name that an attribute of lanes can have"
             )
         taken = hasattr(Lanes, name) or reads.is_array(arrays.data[0], name) or name in state.keys() & params
+        taken = taken or name in _INSTEAD or name == "physics"
         if taken or name in (SUMS, "elapsed_steps", "model_fingerprint"):
             raise ValueError(
                 f"{type(task).__name__} names a param or a part of its state {name!r}, but lanes.{name} is something "

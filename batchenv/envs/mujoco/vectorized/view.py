@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from batchenv.arguments.messages import unknown_key
+from batchenv.arguments.numbers import integer
 from batchenv.envs.mujoco import fields as model_fields
 from batchenv.envs.mujoco import inputs, library, reads
 
@@ -22,7 +23,7 @@ class Source(Protocol):
 
     Attributes:
         model: the mjModel. count: how many lanes there are.
-        dt: seconds per step of the env.
+        dt: seconds per step of the env. frame_skip: MuJoCo's steps per step of the env.
         state: names of the task's state.
         places: where `Lanes` keeps what it has found of things' places.
     """
@@ -30,6 +31,7 @@ class Source(Protocol):
     model: Any
     count: int
     dt: float
+    frame_skip: int
     places: dict[Any, Any]
 
     @property
@@ -64,6 +66,7 @@ class Lanes:
     Attributes:
         numbers: the numbers of these lanes: int64 (n,).
         dt: seconds per step of the env.
+        frame_skip: MuJoCo's steps per step of the env, as the user of the env has said.
     """
 
     __slots__ = ("_active", "_fields", "_source", "_taken", "_writable", "numbers")
@@ -94,6 +97,10 @@ class Lanes:
     def dt(self) -> float:
         return self._source.dt
 
+    @property
+    def frame_skip(self) -> int:
+        return self._source.frame_skip
+
     def __getattr__(self, name: str) -> NDArray[Any]:
         if name.startswith("_"):
             raise AttributeError(name)
@@ -107,7 +114,13 @@ class Lanes:
         return known
 
     def __setattr__(self, name: str, value: Any) -> None:
-        self._to_write(name)[...] = value
+        array, kind = self._to_write(name), np.asarray(value).dtype.kind
+        if (kind in "fc" and array.dtype.kind in "iub") or (kind in "iu" and array.dtype == bool):
+            raise TypeError(
+                f"lanes.{name} is of dtype {array.dtype}, which cannot hold {np.asarray(value).dtype}: let the state "
+                f"begin with {'0.0' if kind in 'fc' else '0'}, or convert the values"
+            )
+        array[...] = value
 
     def _to_write(self, name: str) -> NDArray[Any]:
         """The array of this name. Raises AttributeError if it is not to be written."""
@@ -201,6 +214,8 @@ class Lanes:
         return low + self._draw(np.int64, size, high - low - 1)
 
     def _draw(self, dtype: Any, size: int | None, last: int | None) -> NDArray[Any]:
+        if size is not None:
+            integer("size", size, 0, None, ": how many numbers each lane gets, so it does not count the lanes")
         shape = (len(self), 1 if size is None else size)
         if self._active is None:
             drawn = np.empty(shape, dtype)
