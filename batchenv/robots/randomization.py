@@ -31,6 +31,22 @@ class _Change(NamedTuple):
     with_inertia: bool
 
 
+class _Pool:
+    """Draws for `count` models what `Lanes` draws for lanes."""
+
+    def __init__(self, count: int, seed: int):
+        self._count, self._rng = count, np.random.default_rng(seed)
+
+    def __len__(self) -> int:
+        return self._count
+
+    def uniform(self, low: Any, high: Any, size: int) -> NDArray[np.float64]:
+        return self._rng.uniform(low, high, (self._count, size))
+
+    def normal(self, loc: Any, scale: Any, size: int) -> NDArray[np.float64]:
+        return self._rng.normal(loc, scale, (self._count, size))
+
+
 class Randomization:
     """Draws fields of mjModel when episodes start: `scale`, `add` and `set` say which, in the task's prepare; call
     `start` in its start. What MuJoCo computes from a field is computed anew. Each lane that starts takes about a
@@ -49,10 +65,15 @@ class Randomization:
 
     Args:
         model: the task's model. Numbers are drawn around its fields.
+        pool: 0: each episode has numbers of its own. n: n models are drawn at first, from `seed`, and each episode has
+            one of them. 1,024 models, or 256 MiB of them if that is less, are kept.
+        seed: of the pool.
     """
 
-    def __init__(self, model: Any):
+    def __init__(self, model: Any, *, pool: int = 0, seed: int = 0):
         self._model = model
+        self._pool, self._seed = integer("pool", pool, 0, None), seed
+        self._drawn: dict[str, NDArray[np.float64]] = {}  # of the pool
         self._changes: list[_Change] = []
 
     def scale(self, field: str, values: Range, **more: Any) -> None:
@@ -107,6 +128,16 @@ class Randomization:
 
     def start(self, lanes: Lanes) -> None:
         """Gives the lanes whose episodes start models of their own."""
+        if not self._pool:
+            lanes.set_model(**self._rows(lanes))
+            return
+        if not self._drawn:
+            self._drawn = self._rows(_Pool(self._pool, self._seed))
+        chosen = lanes.integers(0, self._pool)
+        lanes.set_model(**{name: rows[chosen] for name, rows in self._drawn.items()})
+
+    def _rows(self, lanes: Lanes | _Pool) -> dict[str, NDArray[np.float64]]:
+        """Fields with a row per lane."""
         rows: dict[str, NDArray[np.float64]] = {}
 
         def rows_of(name: str) -> NDArray[np.float64]:
@@ -127,12 +158,10 @@ class Randomization:
                 bodies = change.places[:, 0]
                 ratio = np.divide(after, before, out=np.ones_like(before), where=before != 0)
                 rows_of("body_inertia").reshape(len(lanes), -1, 3)[:, bodies] *= ratio
-        lanes.set_model(
-            **{name: row.reshape(len(lanes), *fields.read(self._model, name).shape) for name, row in rows.items()}
-        )
+        return {name: row.reshape(len(lanes), *fields.read(self._model, name).shape) for name, row in rows.items()}
 
     @staticmethod
-    def _draw(lanes: Lanes, change: _Change) -> NDArray[np.float64]:
+    def _draw(lanes: Lanes | _Pool, change: _Change) -> NDArray[np.float64]:
         """Numbers (n, things, columns), or (n, 1, columns) if all things get the same."""
         shape = (1 if change.together else len(change.places), change.places.shape[1])
         size = shape[0] * shape[1]

@@ -111,8 +111,10 @@ class Masses(With):
 class Six(With):
     """Six fields."""
 
+    pool = 0
+
     def make(self):
-        drawn = robots.Randomization(self.model)
+        drawn = robots.Randomization(self.model, pool=self.pool)
         drawn.scale("geom_friction", (0.5, 1.5), names=FEET, columns=0, together=True)
         drawn.add("body_mass", (-0.5, 1), names="trunk", with_inertia=True)
         for field in ("actuator_gainprm", "dof_frictionloss", "dof_armature"):
@@ -120,7 +122,13 @@ class Six(With):
         return drawn
 
 
-STEPS, STARTS = (With, Commands, Pushes, Feet, History, Delay), (With, Friction, Masses, Six)
+class Pool(Six):
+    """Six fields of 64 models."""
+
+    pool = 64
+
+
+STEPS, STARTS = (With, Commands, Pushes, Feet, History, Delay), (With, Friction, Masses, Six, Pool)
 
 
 def measured(tasks, lanes, options, play):

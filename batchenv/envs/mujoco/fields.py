@@ -115,6 +115,9 @@ def _rules(model: Any, name: str) -> list[tuple[str, Callable[[NDArray[np.float6
     return []
 
 
+_KEPT, _KEPT_BYTES = 1024, 2**28  # most models, and most of their bytes, for lanes that get them again
+
+
 def set_fields(lanes: library.Lanes, chosen: NDArray[np.int64], values: dict[str, Any]) -> None:
     """Gives the chosen lanes models of their own with these fields. If it raises, nothing has changed.
 
@@ -125,21 +128,32 @@ def set_fields(lanes: library.Lanes, chosen: NDArray[np.int64], values: dict[str
     arrays = {name: check(lanes, chosen, name, value) for name, value in values.items()}
     constants = [name for name in arrays if name in CONSTANTS]
     scratch = mujoco.MjData(lanes.model) if constants else None
-    models: dict[int, Any] = {}
-    made: dict[Any, Any] = {}  # lanes that had the same model, and get the same values, share one again
+    models: dict[int, library.Own] = {}
+    made: dict[Any, library.Own] = {}  # lanes that had the same model, and get the same values, share one again
+    names = set(arrays)
     for lane in chosen.tolist():
-        before = lanes.source.model(lane)
-        key = (id(before), *(array[lane].tobytes() for array in arrays.values()))
-        if key not in made:
-            made[key] = _copied(before)
+        # Where all that has been changed is set now, the result is that of the compiler's model.
+        afresh = lanes.changed.get(lane, names) <= names
+        before = lanes.model if afresh else lanes.source.model(lane)
+        key = (id(before), *((name, array[lane].tobytes()) for name, array in sorted(arrays.items())))
+        own = made.get(key) or (lanes.kept.get(key) if afresh else None)
+        if own is None:
+            own = library.Own(_copied(before))
             for name, array in arrays.items():
-                _write(made[key], name, array[lane])
-            why = _set_constants(mujoco, made[key], scratch) if constants else ""
+                _write(own.model, name, array[lane])
+            why = _set_constants(mujoco, own.model, scratch) if constants else ""
             if why:
                 refused = f"MuJoCo refuses these {', '.join(constants)} of lane {lane}: {why}"
                 raise ValueError(f"{refused}; no lane has changed")
-        models[lane] = made[key]
+        made[key] = models[lane] = own
+        if afresh:
+            lanes.kept[key] = own
+            lanes.kept.move_to_end(key)
     lanes.put_models(models)
+    while len(lanes.kept) > min(_KEPT, _KEPT_BYTES // mujoco.mj_sizeModel(lanes.model)):
+        lanes.kept.popitem(last=False)
+    for lane in models:
+        lanes.changed[lane] = lanes.changed.get(lane, set()) | names
 
 
 def _copied(model: Any) -> Any:

@@ -12,6 +12,7 @@ import functools
 import hashlib
 import importlib
 import os
+from collections import OrderedDict
 from collections.abc import Sequence
 from fractions import Fraction
 from pathlib import Path
@@ -216,6 +217,20 @@ def _may_touch(model: Any) -> bool:
     return bool(((kind[:, None] & affinity) != 0)[body[:, None] != body].any())
 
 
+class Own:
+    """A model that lanes have instead of the compiler's.
+
+    Attributes:
+        model: it. floats: what `MujocoSource.put_model` needs to step lanes with it together; None: not known yet, or
+            they are stepped alone, and `why`.
+    """
+
+    def __init__(self, model: Any):
+        self.model = model
+        self.floats: NDArray[np.float64] | None = None
+        self.why: list[str] = []
+
+
 class Lanes:
     """`count` lanes of a model. `source` holds all that the C core needs to know about them.
 
@@ -286,6 +301,8 @@ class Lanes:
         for name, begin, end in zip(fields, starts[:-1].tolist(), starts[1:].tolist(), strict=False):
             self._places.setdefault(name, slice(begin, end))  # a field that is also observed comes twice
         self.records = np.zeros((count, starts[-1]))
+        self.changed: dict[int, set[str]] = {}  # {lane: names of fields in which its model is not the compiler's}
+        self.kept: OrderedDict[Any, Own] = OrderedDict()  # {what makes it: the last models}, for those that come again
         self.inputs = inputs.views(mujoco, model, self.records)
         begin, end = inputs.span(mujoco, model)
         dot, einsum = fused()
@@ -320,25 +337,22 @@ class Lanes:
         model, reads, observed, unlimited = self._given
         return Lanes(model, count, 1, reads, observed, unlimited, together=False)
 
-    def put_models(self, models: dict[int, Any]) -> None:
-        """Gives lanes models of their own: {lane: model}. Those that cannot be stepped with others, or fail a check,
-        are stepped alone."""
+    def put_models(self, models: dict[int, Own]) -> None:
+        """Gives lanes models of their own. Those that cannot be stepped with others, or fail a check, are stepped
+        alone."""
         mujoco, functions = load()
-        distinct = {id(model): model for model in models.values()}
-        floats, why = {}, {}
-        for key, model in distinct.items():
-            numbers, why[key] = steps.floats_of(self, mujoco, model)
-            if numbers is not None:
-                floats[key] = numbers
-        taken = [distinct[key] for key in floats]
-        found = steps.check_models(self, mujoco, functions, taken, list(floats.values()))
-        for key, what in zip(list(floats), found, strict=True):
+        fresh = [own for own in {id(own): own for own in models.values()}.values() if own.floats is None]
+        for own in fresh:
+            own.floats, own.why = steps.floats_of(self, mujoco, own.model)
+        fit = [(own, own.floats) for own in fresh if own.floats is not None]
+        models_of, floats_of = [own.model for own, _ in fit], [floats for _, floats in fit]
+        found = steps.check_models(self, mujoco, functions, models_of, floats_of)
+        for (own, _), what in zip(fit, found, strict=True):
             if what:
-                why[key] = [what]
-                del floats[key]
-        for lane, model in models.items():
-            self._alone[lane] = why[id(model)]
-            self.source.put_model(lane, model, floats.get(id(model)))
+                own.floats, own.why = None, [what]
+        for lane, own in models.items():
+            self._alone[lane] = own.why
+            self.source.put_model(lane, own.model, own.floats)
 
     def physics(self, lane: int) -> str:
         """How the lane is stepped, and why."""

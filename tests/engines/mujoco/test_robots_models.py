@@ -95,6 +95,34 @@ def test_changes_of_one_field_follow_each_other():
     np.testing.assert_array_equal(gains[:, 3:], np.tile(2 * before.actuator_gainprm[3:, 0], (2, 1)))
 
 
+def test_a_pool_of_models():
+    """Each episode has one of them, whichever lane it is in; they are made once."""
+
+    def make(model):
+        drawn = robots.Randomization(model, pool=7, seed=3)
+        drawn.scale("geom_friction", (0.5, 2), names=".*_foot", columns=0, together=True)
+        drawn.add("body_mass", (0, 3), names="trunk", with_inertia=True)
+        return drawn
+
+    env, again = (probe(make, 12, Drawn, max_episode_steps=2) for _ in range(2))
+    env.reset(seed=0)
+    again.reset(seed=0)
+    seen, zeros = {}, np.zeros(env.action_space.shape, np.float32)
+    lanes = env._backend.translator.lanes
+    for _ in range(30):
+        for lane in range(12):
+            model = lanes.source.model(lane)
+            seen[id(model)] = model
+        assert env.step(zeros)[0].tobytes() == again.step(zeros)[0].tobytes()
+    masses = {float(model.body_mass[1]) for model in seen.values()}
+    assert len(seen) == len(masses) == 7 and 6 <= min(masses) < max(masses) <= 9
+    frictions = {(float(model.body_mass[1]), float(model.geom("fl_foot").friction[0])) for model in seen.values()}
+    assert len(frictions) == 7  # drawn together
+    assert all(told.startswith("together") for told in env.get_attr("physics"))
+    with pytest.raises(ValueError, match="pool=-1 must be at least 0"):
+        robots.Randomization(mujoco.MjModel.from_xml_path(str(ROBOT)), pool=-1)
+
+
 @pytest.mark.parametrize(
     ("how", "arguments", "message"),
     [
