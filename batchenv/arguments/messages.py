@@ -138,7 +138,8 @@ def unknown_keyword(
         return f"{head}, which is for environments in Python; this one is in C: {instead}"
     near = difflib.get_close_matches(name, [*own, *builtin, *fields], n=3, cutoff=0.75)
     if near:
-        where = f"`python -m batchenv info {owner}` and help(batchenv.BatchEnv) list all"
+        listed = f"`python -m batchenv info {owner}` and " if "-v" in owner else ""  # a task in NumPy has no id
+        where = f"{listed}help(batchenv.BatchEnv) list{'' if listed else 's'} all"
         return f"{head}: did you mean {' or '.join(near)}? {where}"
     text = f"{head}; it has: {', '.join(own) or 'none'}"
     if fields:
@@ -166,4 +167,4 @@ def unknown_key(head: str, name: Any, known: Iterable[str]) -> str:
     near = difflib.get_close_matches(str(name), known, n=2, cutoff=0.6)
     if near:
         return f"{head}: did you mean {' or '.join(map(repr, near))}?"
-    return f"{head}; it has: {', '.join(map(repr, known))}"
+    return f"{head}; it has: {', '.join(map(repr, known)) or 'none'}"

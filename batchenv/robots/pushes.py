@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from batchenv.arguments.messages import unknown_key
 from batchenv.envs.mujoco import library, reads
 from batchenv.robots.parts import Range, check_range
 
@@ -43,7 +42,7 @@ class Pushes:
     ):
         names = reads.names(library.load()[0], model, "body")
         if body not in names:
-            raise ValueError(unknown_key(f"the model has no body {body!r}", body, [known for known in names if known]))
+            raise ValueError(reads.unknown_thing("body", body, names))
         self._body, self._mass = body, float(model.body_subtreemass[names.index(body)])
         self._speed, self._wait = check_range("speed", speed, 0), check_range("wait", wait, 0)
         self._seconds = check_range("seconds", seconds, 0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
@@ -87,6 +88,19 @@ def names(mujoco: Any, model: Any, kind: str) -> list[str]:
     return [mujoco.mj_id2name(model, number, i) or "" for i in range(getattr(model, _OBJECTS[kind]))]
 
 
+def unknown_thing(kind: str, name: str, known: Sequence[str]) -> str:
+    """The message for a name, or an expression, that none of the model's things of this kind has. known: the names of
+    all, "" for those without one."""
+    head, named = f"the model has no {kind} {name!r}", [one for one in known if one]
+    if known and not named:
+        return f"{head}: its {len(known)} have no names, which name=... in the XML gives them"
+    with contextlib.suppress(re.error):
+        if any(re.fullmatch(name, one) for one in named):
+            plural = "bodies" if kind == "body" else f"{kind}s"
+            return f"{head}; lanes.{plural}({name!r}) are those whose names match"
+    return unknown_key(head, name, named)
+
+
 def _numbers(mujoco: Any, model: Any, kind: str, name: str, keywords: Mapping[str, Any] | None) -> list[int]:
     wanted, where = name, "" if keywords is None else "xml_file: "
     if keywords is not None and name.startswith("@"):
@@ -107,9 +121,7 @@ def _numbers(mujoco: Any, model: Any, kind: str, name: str, keywords: Mapping[st
         ) from None
     found = [i for i, one in enumerate(known) if one and pattern.fullmatch(one)]
     if not found:
-        raise ValueError(
-            unknown_key(f"{where}the model has no {kind} {wanted!r}", wanted, [one for one in known if one])
-        )
+        raise ValueError(f"{where}{unknown_thing(kind, wanted, known)}")
     return found
 
 

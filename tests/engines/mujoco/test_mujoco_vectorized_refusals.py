@@ -17,6 +17,8 @@ from helpers.robots import LANES, ROBOT, Stand, changed, make
     "members,words",
     [
         ({"observe": lambda self, lanes: lanes.body("trnk").xpos}, "the model has no body 'trnk'.*trunk"),
+        ({"observe": lambda self, lanes: lanes.body(".*_calf").xpos}, r"lanes\.bodies\('\.\*_calf'\) are those whose"),
+        ({"observe": lambda self, lanes: lanes.tendon("t").length}, "the model has no tendon 't'; it has: none"),
         ({"observe": lambda self, lanes: lanes.sensor("gyr")}, "the model has no sensor 'gyr'.*gyro"),
         ({"observe": lambda self, lanes: lanes.geoms("fot").xpos[:, 0]}, ": the model has no geom 'fot'"),
         (
@@ -147,6 +149,22 @@ def test_things_of_different_sizes():
     )
     with pytest.raises(RuntimeError, match=message):
         batchenv.make_mujoco(spec, 2, task=task)
+
+
+def test_things_without_names():
+    spec = mujoco.MjSpec.from_file(str(ROBOT))
+    for sensor in spec.sensors:
+        sensor.name = ""
+    with pytest.raises(
+        RuntimeError, match=r"no sensor 'gyro': its 2 have no names, which name=\.\.\. in the XML gives"
+    ):
+        batchenv.make_mujoco(spec, 2, task=Stand)
+
+
+def test_keywords_that_are_misspelt():
+    """Such a task has no id, of which a command could list keywords."""
+    with pytest.raises(TypeError, match=r"Stand has no parameter 'effort_weigth': did you mean effort_weight\? help\("):
+        make(effort_weigth=1.0)
 
 
 def test_functions_that_are_misspelt():

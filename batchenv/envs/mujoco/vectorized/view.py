@@ -313,8 +313,7 @@ class _Thing:
         if self._single:
             names = reads.names(mujoco, model, self._kind)
             if self._name not in names:
-                what = f"the model has no {self._kind} {self._name!r}"
-                raise ValueError(unknown_key(what, self._name, [name for name in names if name]))
+                raise ValueError(reads.unknown_thing(self._kind, self._name, names))
         ((_, size, first),) = reads.resolve(mujoco, model, [(array, self._kind, self._name)])
         if self._single:
             return _Place(array, slice(int(first[0]), int(first[0]) + size))
