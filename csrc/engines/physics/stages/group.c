@@ -75,6 +75,8 @@ static void pad(be_physics_group *g) {
     }
 }
 
+enum { NEARBY = 64 }; /* numbers whose columns fit into the nearest cache */
+
 static void step(be_physics_group *g, be_physics_job *job) {
     const unsigned all = (1u << job->count) - 1;
     g->job = job;
@@ -82,9 +84,12 @@ static void step(be_physics_group *g, be_physics_job *job) {
     g->wide = 0;
     for (int lane = 1; lane < job->count; lane++) g->wide |= job->floats[lane] != job->floats[0];
     if (g->wide) {
-        for (int lane = 0; lane < BE_VL; lane++) {
-            const double *floats = job->floats[lane < job->count ? lane : 0];
-            for (int64_t i = 0; i < g->m->num_floats; i++) ((double *)&g->wide_columns[i])[lane] = floats[i];
+        for (int64_t begin = 0, end; begin < g->m->num_floats; begin = end) {
+            end = begin + NEARBY < g->m->num_floats ? begin + NEARBY : g->m->num_floats;
+            for (int lane = 0; lane < BE_VL; lane++) {
+                const double *floats = job->floats[lane < job->count ? lane : 0];
+                for (int64_t i = begin; i < end; i++) ((double *)&g->wide_columns[i])[lane] = floats[i];
+            }
         }
     }
     for (int lane = 0; lane < BE_VL; lane++) ((double *)&g->time)[lane] = job->time[lane < job->count ? lane : 0];
