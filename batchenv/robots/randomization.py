@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from batchenv.arguments.messages import unknown_key
 from batchenv.arguments.numbers import brief, integer
@@ -68,13 +68,22 @@ class Randomization:
         pool: 0: each episode has numbers of its own. n: n models are drawn at first, from `seed`, and each episode has
             one of them. 1,024 models, or 256 MiB of them if that is less, are kept.
         seed: of the pool.
+        name: lanes.NAME has the factors, summands and values drawn for each lane's episode, in the order of the calls,
+            if `state` is put into the task's: for critics, which may see them.
     """
 
-    def __init__(self, model: Any, *, pool: int = 0, seed: int = 0):
+    def __init__(self, model: Any, *, pool: int = 0, seed: int = 0, name: str = "drawn"):
         self._model = model
         self._pool, self._seed = integer("pool", pool, 0, None), seed
-        self._drawn: dict[str, NDArray[np.float64]] = {}  # of the pool
+        self._name, self._shown = name, False
+        self._made: tuple[dict[str, NDArray[np.float64]], NDArray[np.float64]] | None = None  # the pool
         self._changes: list[_Change] = []
+
+    @property
+    def state(self) -> dict[str, ArrayLike]:
+        """What remembers the numbers drawn. Ask for it when all calls of `scale`, `add` and `set` have been made."""
+        self._shown = True
+        return {self._name: np.zeros(sum(np.prod(_shape(change)) for change in self._changes))}
 
     def scale(self, field: str, values: Range, **more: Any) -> None:
         """Multiplies what the model has."""
@@ -128,17 +137,21 @@ class Randomization:
 
     def start(self, lanes: Lanes) -> None:
         """Gives the lanes whose episodes start models of their own."""
-        if not self._pool:
-            lanes.set_model(**self._rows(lanes))
-            return
-        if not self._drawn:
-            self._drawn = self._rows(_Pool(self._pool, self._seed))
-        chosen = lanes.integers(0, self._pool)
-        lanes.set_model(**{name: rows[chosen] for name, rows in self._drawn.items()})
+        if self._pool:
+            if self._made is None:
+                self._made = self._rows(_Pool(self._pool, self._seed))
+            chosen = lanes.integers(0, self._pool)
+            rows, drawn = {name: row[chosen] for name, row in self._made[0].items()}, self._made[1][chosen]
+        else:
+            rows, drawn = self._rows(lanes)
+        lanes.set_model(**rows)
+        if self._shown:
+            getattr(lanes, self._name)[:] = drawn
 
-    def _rows(self, lanes: Lanes | _Pool) -> dict[str, NDArray[np.float64]]:
-        """Fields with a row per lane."""
+    def _rows(self, lanes: Lanes | _Pool) -> tuple[dict[str, NDArray[np.float64]], NDArray[np.float64]]:
+        """Fields with a row per lane, and all numbers drawn: (n, numbers)."""
         rows: dict[str, NDArray[np.float64]] = {}
+        all_drawn = [np.zeros((len(lanes), 0))]
 
         def rows_of(name: str) -> NDArray[np.float64]:
             if name not in rows:
@@ -146,7 +159,8 @@ class Randomization:
             return rows[name]
 
         for change in self._changes:
-            drawn = self._draw(lanes, change)
+            drawn = _draw(lanes, change)
+            all_drawn.append(drawn.reshape(len(lanes), -1))
             field = rows_of(change.field)
             before = field[:, change.places]
             if change.how == "set":
@@ -158,17 +172,22 @@ class Randomization:
                 bodies = change.places[:, 0]
                 ratio = np.divide(after, before, out=np.ones_like(before), where=before != 0)
                 rows_of("body_inertia").reshape(len(lanes), -1, 3)[:, bodies] *= ratio
-        return {name: row.reshape(len(lanes), *fields.read(self._model, name).shape) for name, row in rows.items()}
+        shaped = {name: row.reshape(len(lanes), *fields.read(self._model, name).shape) for name, row in rows.items()}
+        return shaped, np.concatenate(all_drawn, axis=1)
 
-    @staticmethod
-    def _draw(lanes: Lanes | _Pool, change: _Change) -> NDArray[np.float64]:
-        """Numbers (n, things, columns), or (n, 1, columns) if all things get the same."""
-        shape = (1 if change.together else len(change.places), change.places.shape[1])
-        size = shape[0] * shape[1]
-        if change.distribution == "normal":
-            drawn = lanes.normal(*change.range, size=size)
-        elif change.distribution == "log_uniform":
-            drawn = np.exp(lanes.uniform(*np.log(change.range), size=size))
-        else:
-            drawn = lanes.uniform(*change.range, size=size)
-        return drawn.reshape(len(lanes), *shape)
+
+def _shape(change: _Change) -> tuple[int, int]:
+    """How many numbers are drawn: of things, and of columns."""
+    return (1 if change.together else len(change.places), change.places.shape[1])
+
+
+def _draw(lanes: Lanes | _Pool, change: _Change) -> NDArray[np.float64]:
+    """Numbers (n, things, columns), or (n, 1, columns) if all things get the same."""
+    size = int(np.prod(_shape(change)))
+    if change.distribution == "normal":
+        drawn = lanes.normal(*change.range, size=size)
+    elif change.distribution == "log_uniform":
+        drawn = np.exp(lanes.uniform(*np.log(change.range), size=size))
+    else:
+        drawn = lanes.uniform(*change.range, size=size)
+    return drawn.reshape(len(lanes), *_shape(change))

@@ -95,6 +95,28 @@ def test_changes_of_one_field_follow_each_other():
     np.testing.assert_array_equal(gains[:, 3:], np.tile(2 * before.actuator_gainprm[3:, 0], (2, 1)))
 
 
+@pytest.mark.parametrize("pool", [0, 5])
+def test_critics_may_see_what_was_drawn(pool):
+    class Shown(Probe):
+        def start(self, lanes):
+            self.part.start(lanes)
+
+    def make(model):
+        drawn = robots.Randomization(model, pool=pool)
+        drawn.scale("geom_friction", (0.5, 2), names=".*_foot", columns=[0, 1], together=True)
+        drawn.add("body_mass", (0, 3), names="trunk")
+        drawn.set("dof_armature", (0.01, 0.02), names=".*_hip")
+        return drawn
+
+    env = probe(make, 6, Shown)
+    observations, _ = env.reset(seed=0)
+    assert observations.shape == (6, 2 + 1 + 4) and observations.tobytes() == env.state["drawn"].tobytes()
+    before = mujoco.MjModel.from_xml_path(str(ROBOT))
+    for model, row in zip(env.get_attr("model"), observations, strict=True):
+        ratio = model.geom("fl_foot").friction / before.geom("fl_foot").friction
+        np.testing.assert_allclose(row, [*ratio[:2], model.body_mass[1] - 6, *model.dof_armature[[6, 9, 12, 15]]])
+
+
 def test_a_pool_of_models():
     """Each episode has one of them, whichever lane it is in; they are made once."""
 
