@@ -203,7 +203,7 @@ static double follow_feet(be_batch *b, int64_t lane) {
 static void end_step(be_batch *b, int64_t lane) {
     double *phase = MJ_FIELD(b, PHASE, double, lane);
     const double moved = 2 * M_PI * be_mujoco_dt(b) * MJ_FIELD(b, GAIT_FREQ, double, lane)[0];
-    for (int k = 0; k < FEET; k++) phase[k] = fmod(phase[k] + moved + M_PI, 2 * M_PI) - M_PI;
+    for (int k = 0; k < FEET; k++) phase[k] = be_math.fmod(phase[k] + moved + M_PI, 2 * M_PI) - M_PI;
     be_command_keep(b, lane, COMMAND, RANGE, COMMAND_TIME);
 }
 
