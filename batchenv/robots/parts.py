@@ -22,19 +22,30 @@ class Part(Protocol):
     state: dict[str, ArrayLike]
 
 
-def states(*parts: Part, **own: ArrayLike) -> dict[str, ArrayLike]:
+class States(dict[str, ArrayLike]):
+    """The state of a task.
+
+    Attributes:
+        kept: names of what outlasts episodes, in addition to the task's `keeps`.
+    """
+
+    kept: tuple[str, ...] = ()
+
+
+def states(*parts: Part, **own: ArrayLike) -> States:
     """The states of these parts and of the task itself in one dict: `self.state = robots.states(self.commands,
-    self.feet, last_action=np.zeros(12))`.
+    self.feet, last_action=np.zeros(12))`. Levels of `TerrainLevels` outlast episodes.
 
     Raises:
         ValueError: two parts have states of the same name; parts take a `name` that makes a difference.
     """
-    result = dict(own)
+    result = States(own)
     for part in parts:
         twice = result.keys() & part.state.keys()
         if twice:
             raise ValueError(f"two parts of the task have a state {min(twice)!r}: give one of them another name=")
         result |= part.state
+        result.kept += getattr(part, "kept", ())
     return result
 
 

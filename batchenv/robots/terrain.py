@@ -157,8 +157,8 @@ class TerrainLevels:
     episode is a level higher if it has walked farther than half a tile, and a level lower if it has walked less than
     half as far as it was asked to. Beyond the last level it gets any one.
 
-    Call `start` in the task's start, and `update` in its update. The model begins with a free joint. Add `kept` to the
-    task's `keeps`, because what a lane has reached outlasts its episodes.
+    Call `start` in the task's start, and `update` in its update. The model begins with a free joint. What a lane has
+    reached outlasts its episodes: `robots.states` sees to that.
 
     Args:
         model: the task's model.

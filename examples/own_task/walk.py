@@ -42,7 +42,6 @@ class Walk(batchenv.MuJoCoTask):
             *(self.commands, self.pushes, self.feet, self.history, self.delay, self.levels),
             last_action=np.zeros(model.nu),
         )
-        self.keeps = self.levels.kept
 
     def start(self, lanes):
         self.levels.start(lanes)

@@ -41,7 +41,6 @@ class Probe(batchenv.MuJoCoTask):
     def prepare(self):
         self.part = self.make(self.model)
         self.state = robots.states(self.part)
-        self.keeps = getattr(self.part, "kept", ())
 
     def start(self, lanes):
         getattr(self.part, "start", lambda lanes: None)(lanes)

@@ -267,19 +267,29 @@ def test_distances_on_terrain(terrain):
 
 
 def test_levels_of_a_task_that_does_not_keep_them(terrain):
-    """`keeps` is what makes the difference; a name that is no state is refused."""
+    """What `robots.states` notes is what makes the difference, or `keeps`; a name that is no state is refused."""
     env = probe(robots.TerrainLevels, 2, Climbing, terrain, prepare=forgetful)
     env.reset(seed=0)
     env.set_state({"terrain_walked": 3.0, "terrain_level": 1})
     env.reset()
     assert not env.state["terrain_level"].any()
+    env = probe(robots.TerrainLevels, 2, Climbing, terrain, prepare=careful)
+    env.reset(seed=0)
+    env.set_state({"terrain_walked": 3.0, "terrain_level": 1})
+    env.reset()
+    assert (env.state["terrain_level"] == 2).all()
     with pytest.raises(ValueError, match=r"keeps: 'terrain_levl' is no part of the task's state.*terrain_level"):
         probe(robots.TerrainLevels, 2, Climbing, terrain, prepare=misspelt)
 
 
 def forgetful(task):
     Probe.prepare(task)
-    task.keeps = ()
+    task.state = dict(task.state)
+
+
+def careful(task):
+    forgetful(task)
+    task.keeps = task.part.kept
 
 
 def misspelt(task):

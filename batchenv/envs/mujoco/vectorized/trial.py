@@ -293,6 +293,7 @@ def _checked_state(task: MuJoCoTask) -> dict[str, NDArray[Any]]:
 
 def _checked_keeps(task: MuJoCoTask, state: Mapping[str, Any]) -> list[str]:
     keeps = [task.keeps] if isinstance(task.keeps, str) else list(task.keeps)
+    keeps += getattr(getattr(task, "state", {}), "kept", ())  # of robots.states()
     for name in keeps:
         if name not in state:
             raise ValueError(unknown_key(f"keeps: {name!r} is no part of the task's state", str(name), list(state)))
