@@ -564,10 +564,11 @@ def test_ctrl_c_in_a_function():
     env.step(np.zeros((LANES, 12), np.float32))
 
 
-def test_rewards_that_are_no_numbers():
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+def test_rewards_that_are_no_numbers(bad):
     def reward(self, lanes, actions):
         rewards = np.zeros(len(lanes))
-        rewards[lanes.elapsed_steps == 1] = np.nan if self.armed else 0
+        rewards[lanes.elapsed_steps == 1] = bad if self.armed else 0
         return rewards
 
     task = changed(reward=reward, armed=False)
@@ -575,10 +576,36 @@ def test_rewards_that_are_no_numbers():
     env.reset(seed=0)
     env.step(np.zeros((3, 12), np.float32), [0, 1, 4])
     task.armed = True
-    with pytest.raises(batchenv.LaneError, match=r"lane 0: Changed\.reward\(\) gave nan") as caught:
+    with pytest.raises(batchenv.LaneError, match=rf"lane 0: Changed\.reward\(\) gave {bad}") as caught:
         env.step(np.zeros((LANES, 12), np.float32))
     assert caught.value.env_id.tolist() == [0, 1, 4]
     assert caught.value.result[3].tolist() == [True, True, False, False, True, False]
+
+
+@pytest.mark.parametrize("mode", ["NextStep", "SameStep"])
+def test_observations_that_are_no_numbers(mode):
+    """They would spoil moments for ever, and weights; the lane begins anew, and the others go on."""
+
+    def observe(self, lanes):
+        observed = Stand.observe(self, lanes)
+        observed[(lanes.numbers == 2) & (self.armed > 0), 5] = np.nan
+        return {"policy": observed, "count": lanes.elapsed_steps.astype(np.int32)[:, None]}
+
+    env = make(changed(observe=observe, armed=0), autoreset_mode=mode)
+    env.reset(seed=0)
+    zeros = np.zeros((LANES, 12), np.float32)
+    env.step(zeros)
+    type(env._backend._task).armed = 1
+    with pytest.raises(batchenv.LaneError, match=r"Changed\.observe\(\) gave nan in 'policy'") as caught:
+        env.step(zeros)
+    assert caught.value.env_id.tolist() == [2]
+    type(env._backend._task).armed = 0
+    for _ in range(3):
+        observations = env.step(zeros)[0]
+        assert not np.isnan(observations["policy"]).any()
+    type(env._backend._task).armed = 1
+    with pytest.raises(batchenv.LaneError, match=r"gave nan in 'policy'"):
+        env.reset()
 
 
 def test_lanes_without_a_reward_start_in_the_same_step():

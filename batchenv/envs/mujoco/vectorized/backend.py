@@ -226,6 +226,7 @@ class TaskBackend(CoreBackend):
             lanes._begin()
             self._put("observe()", self._call("observe", lanes), self._starts, numbers, len(numbers))
             lanes._end()
+            self._refuse_nans(self._starts, numbers, starting=True)
         except BaseException as problem:
             self._fail(numbers, problem, starting=True)
 
@@ -316,10 +317,26 @@ class TaskBackend(CoreBackend):
         except BaseException as problem:
             self._fail(chosen, problem, starting=False)
             return chosen
-        wrong = chosen[np.isnan(self._reward[chosen])]
-        if len(wrong):
-            self._stage.fail(wrong, f"{type(self._task).__name__}.reward() gave nan", False)
-        return np.concatenate([failed, wrong])
+        wrong = chosen[~np.isfinite(self._reward[chosen])]
+        for lane in wrong.tolist():
+            given = f"{type(self._task).__name__}.reward() gave {self._reward[lane]}"
+            self._stage.fail(np.array([lane]), given, False)
+        return np.concatenate([failed, wrong, self._refuse_nans(self._observations, chosen, starting=False)])
+
+    def _refuse_nans(
+        self, observed: dict[str, NDArray[Any]], numbers: NDArray[np.int64], starting: bool
+    ) -> NDArray[np.int64]:
+        """Lets those of these lanes fail that observe NaN, of which a learner would never recover; returns them."""
+        found = np.zeros(len(numbers), np.bool_)
+        for name, rows in observed.items():
+            if rows.dtype.kind != "f":
+                continue
+            bad = np.isnan(rows[numbers].reshape(len(numbers), -1)).any(axis=1)
+            if bad.any():
+                part = f" in {name!r}" if name else ""
+                self._stage.fail(numbers[bad], f"{type(self._task).__name__}.observe() gave nan{part}", starting)
+                found |= bad
+        return numbers[found]
 
     def _take_reward(self, reward: Any, where: Any, lanes: Lanes) -> None:
         """Takes rewards, and infos of their terms, if there are any."""
