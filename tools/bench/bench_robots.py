@@ -1,9 +1,11 @@
-"""What the parts of batchenv.robots cost: processor time of one thread per lane, in steps and where episodes start.
+"""Ready tasks of robots, and what the parts of batchenv.robots cost: processor time of one thread.
 
-    python tools/bench/bench_robots.py [--lanes 64 1024] [--rounds 7] [--seconds 0.3]
+    python tools/bench/bench_robots.py [--lanes 64 1024] [--rounds 7] [--seconds 0.3] [--ready]
 
 The task is examples/own_task/stand.py, alone and with one part. Contenders take turns; printed are medians of the
-rounds: of the time of the task alone, and of what each part adds to it.
+rounds: of the time of the task alone, and of what each part adds to it, per lane, in steps and where episodes start.
+--ready: the tasks of MuJoCo Playground and mjlab instead, in steps of the env per second, with actions that are small
+(a normal distribution of deviation 0.3), starts of episodes included.
 """
 
 import argparse
@@ -148,12 +150,38 @@ def measured(tasks, lanes, options, play):
     return {task: statistics.median(values) for task, values in times.items()}
 
 
+def measure_ready(options):
+    ids = [env_id for extra in ("playground", "mjlab") for env_id in batchenv.list_envs(extra)]
+    rng = np.random.default_rng(0)
+    print("| id | " + " | ".join(f"{lanes} lanes, steps/s" for lanes in options.lanes) + " |")
+    print("|---|" + "---:|" * len(options.lanes))
+    for env_id in ids:
+        cells = []
+        for lanes in options.lanes:
+            env = batchenv.make(env_id, lanes, num_threads=1)
+            env.reset(seed=0)
+            shape = env.action_space.shape
+            actions = np.clip(rng.normal(0, 0.3, (16, *shape)), -1, 1).astype(np.float32)
+            rates = []
+            for _ in range(options.rounds):
+                begin, calls, until = time.process_time(), 0, time.perf_counter() + options.seconds
+                while time.perf_counter() < until:
+                    env.step(actions[calls % len(actions)])
+                    calls += 1
+                rates.append(calls * lanes / (time.process_time() - begin))
+            cells.append(f"{statistics.median(rates):,.0f}")
+        print(f"| `{env_id}` | " + " | ".join(cells) + " |", flush=True)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--lanes", type=int, nargs="+", default=[64, 1024])
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--seconds", type=float, default=0.3, help="of a contender's turn")
+    parser.add_argument("--ready", action="store_true", help="ready tasks instead of parts")
     options = parser.parse_args()
+    if options.ready:
+        return measure_ready(options)
     rng = np.random.default_rng(0)
     for what, tasks in (("step", STEPS), ("start of an episode", STARTS)):
         print(f"| us per lane and {what} | " + " | ".join(f"{lanes} lanes" for lanes in options.lanes) + " |")
