@@ -91,6 +91,7 @@ class Commands:
             return
         wanted, heads = (getattr(lanes, f"{self._name}_{part}") for part in ("heading", "heads"))
         rate = self._gain * wrap(wanted - yaw_of(lanes.qpos[:, 3:7]))
-        rate = np.clip(rate, np.multiply(self._low[2], scale), np.multiply(self._high[2], scale))
+        ends = np.multiply(self._low[2], scale), np.multiply(self._high[2], scale)
+        rate = np.clip(rate, np.minimum(*ends), np.maximum(*ends))
         command = getattr(lanes, self._name)
         command[heads, 2] = rate[heads]

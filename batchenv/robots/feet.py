@@ -56,10 +56,12 @@ class Feet:
             )
         before = seen[:, None]
         landed, lifted = before & down & (ground == 0), before & ~down & (ground > 0)
-        np.maximum(peak, height, out=peak)
+        height = np.broadcast_to(np.asarray(height, np.float64), air.shape)
+        peak[:] = np.where(before, np.maximum(peak, height), height)
         air += lanes.dt
         result = Steps(down, landed, lifted, np.where(landed, air, 0.0), np.where(landed, peak, 0.0))
         ground[:] = np.where(down, ground + lanes.dt, 0)
-        air[down] = peak[down] = 0
+        air[down] = 0
+        peak[down] = height[down]
         seen[:] = True
         return result

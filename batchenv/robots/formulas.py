@@ -11,8 +11,11 @@ Floats = NDArray[np.float64]
 
 
 def rotate_inverse(quaternions: ArrayLike, vectors: ArrayLike) -> Floats:
-    """Vectors (..., 3) of the world in the frames of bodies whose orientations are `quaternions` (..., 4)."""
+    """Vectors (n, 3) of the world in the frames of bodies whose orientations are `quaternions` (n, 4); with vectors
+    (n, things, 3), those of several things of each lane."""
     quaternions, vectors = np.asarray(quaternions, np.float64), np.asarray(vectors, np.float64)
+    if quaternions.ndim == 2 and vectors.ndim == 3:
+        quaternions = quaternions[:, None]
     real, imaginary = quaternions[..., :1], -quaternions[..., 1:]
     twice = 2 * np.cross(imaginary, vectors)
     return vectors + real * twice + np.cross(imaginary, twice)

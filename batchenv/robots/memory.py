@@ -37,12 +37,12 @@ class History:
         history[:, -self._size :] = self._checked(lanes, values)
 
     def rows(self, lanes: Lanes, values: ArrayLike) -> NDArray[np.float64]:
-        """The last values, the oldest first: (n, steps * size). It is a view."""
+        """The last values, the oldest first: (n, steps * size)."""
         history, known = (getattr(lanes, f"{self._name}_{part}") for part in ("history", "known"))
         if not known.all():
             history[~known] = np.tile(self._checked(lanes, values), self._steps)[~known]
             known[:] = True
-        return history
+        return history.copy()
 
     def _checked(self, lanes: Lanes, values: ArrayLike) -> NDArray[np.float64]:
         values = np.asarray(values, np.float64)

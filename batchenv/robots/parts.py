@@ -31,6 +31,19 @@ class States(dict[str, ArrayLike]):
 
     kept: tuple[str, ...] = ()
 
+    def __or__(self, other: Any) -> Any:
+        return _joined(self, other)
+
+    def __ror__(self, other: Any) -> Any:
+        return _joined(other, self)
+
+
+def _joined(first: Any, second: Any) -> States:
+    """Both dicts in one, and what they keep."""
+    result = States({**first, **second})
+    result.kept = (*getattr(first, "kept", ()), *getattr(second, "kept", ()))
+    return result
+
 
 def states(*parts: Part, **own: ArrayLike) -> States:
     """The states of these parts and of the task itself in one dict: `self.state = robots.states(self.commands,

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 
 class Pushes:
     """Forces on a body, now and then, in random horizontal directions. Each lasts a while, and would change the
-    velocity of the body, and of what hangs on it, by a speed that is drawn, if nothing held it.
+    velocity of the body, and of what hangs on it, by a speed that is drawn, if nothing held it and its masses were
+    those of the task's model.
 
     Call `start` in the task's start, and `control` in its control. The force is in `lanes.push_force` (n, 3), N, and in
     `lanes.xfrc_applied`.
@@ -56,7 +57,7 @@ class Pushes:
     def control(self, lanes: Lanes) -> None:
         """Lets pushes begin and end, and writes the forces of this step."""
         force, left, on = (getattr(lanes, f"{self._name}_{part}") for part in ("force", "seconds", "on"))
-        drawn = lanes.uniform(size=4)
+        before, drawn = force.copy(), lanes.uniform(size=4)
         due = left <= 1e-9
         ends, begins = due & on, due & ~on
         left[ends] = (self._wait[0] + (self._wait[1] - self._wait[0]) * drawn[:, 0])[ends]
@@ -70,6 +71,6 @@ class Pushes:
         left[begins], force[begins] = seconds[begins], pushed[begins]
         on[due] = begins[due]
         left -= lanes.dt
-        applied = np.zeros((len(lanes), 6))
-        applied[:, :3] = force
+        applied = np.array(lanes.body(self._body).xfrc_applied)
+        applied[:, :3] += force - before  # others may push the same body
         lanes.body(self._body).xfrc_applied = applied

@@ -49,27 +49,17 @@ class _Pool:
 
 class Randomization:
     """Draws fields of mjModel when episodes start: `scale`, `add` and `set` say which, in the task's prepare; call
-    `start` in its start. What MuJoCo computes from a field is computed anew. Each lane that starts takes about a
-    millisecond or two for it.
-
-    The arguments of `scale`, `add` and `set`:
-
-        field: a field that `env.set_params` takes, such as body_mass, geom_friction, dof_armature or actuator_gainprm.
-        values: two numbers. Factors, summands or new values are drawn from the uniform distribution between them, with
-            `distribution="log_uniform"` their logarithms are, and with "normal" they are a mean and a deviation.
-        names: a name or a regular expression: whose numbers; for fields dof_... and jnt_..., the joints' names. None:
-            those of all, with names or without.
-        columns: which of each thing's numbers, such as 0, the sliding friction of geom_friction. None: all.
-        together: True: all things get the same numbers; False: each its own.
-        with_inertia: of body_mass: scale body_inertia as the mass, as that of a body of another density.
+    `start` in its start. What MuJoCo computes from a field is computed anew, which takes some milliseconds for
+    each lane that starts; with a `pool`, it is done once for each of the pool's models.
 
     Args:
         model: the task's model. Numbers are drawn around its fields.
         pool: 0: each episode has numbers of its own. n: n models are drawn at first, from `seed`, and each episode has
-            one of them. 1,024 models, or 256 MiB of them if that is less, are kept.
+            one of them. 1,024 models, or 256 MiB of them if that is less, are kept. Where other fields have been set by
+            keywords or `env.set_params`, models are made anew each time.
         seed: of the pool.
         name: lanes.NAME has the factors, summands and values drawn for each lane's episode, in the order of the calls,
-            if `state` is put into the task's: for critics, which may see them.
+            if `state` is put into the task's: for critics, which may see them. Snapshots hold them, but not the models.
     """
 
     def __init__(self, model: Any, *, pool: int = 0, seed: int = 0, name: str = "drawn"):
@@ -86,15 +76,27 @@ class Randomization:
         return {self._name: np.zeros(sum(np.prod(_shape(change)) for change in self._changes))}
 
     def scale(self, field: str, values: Range, **more: Any) -> None:
-        """Multiplies what the model has."""
+        """Multiplies what the model has.
+
+        Args:
+            field: a field that `env.set_params` takes, such as body_mass, geom_friction, dof_armature or
+                actuator_gainprm.
+            values: two numbers, between which factors are drawn from the uniform distribution.
+            more: `distribution="log_uniform"`: logarithms of factors are drawn so; "normal": the values are a mean and
+                a deviation. `names`: a name or a regular expression: whose numbers; for degrees of freedom, the joints'
+                names; without it, those of all. `columns`: which of each thing's numbers, such as 0, the sliding
+                friction of geom_friction; without it, all. `together=True`: all things get the same numbers, instead of
+                each its own. `with_inertia=True`, of body_mass: body_inertia is scaled as the mass, as that of a body
+                of another density.
+        """
         self._add(field, "scale", values, **more)
 
     def add(self, field: str, values: Range, **more: Any) -> None:
-        """Adds to what the model has."""
+        """Adds to what the model has: as `scale`, but with summands."""
         self._add(field, "add", values, **more)
 
     def set(self, field: str, values: Range, **more: Any) -> None:
-        """Replaces what the model has."""
+        """Replaces what the model has: as `scale`, but with the values themselves."""
         self._add(field, "set", values, **more)
 
     def _add(
@@ -118,6 +120,8 @@ class Randomization:
 
     def _places(self, field: str, names: str | None, columns: int | Sequence[int] | None) -> NDArray[np.int64]:
         values, kind = fields.read(self._model, field), _KINDS.get(field.split("_")[0])
+        if field == "qpos_spring":
+            kind = "joint"
         if kind is None or field in fields.OPTIONS:
             if names is not None:
                 raise ValueError(f"{field} belongs to the whole model: leave out names={names!r}")

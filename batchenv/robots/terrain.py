@@ -97,6 +97,7 @@ def add_terrain(
 
     It is a height field, or a plane if all kinds are flat or made of boxes ("box_stairs", "box_stairs_up"). Boxes have
     sharp edges; a step takes the longer the more there are. To ask a contact sensor for all of it, name the body world.
+    A height field ends where its outer tiles do: let episodes end where a robot falls off.
 
     Args:
         kinds: of TERRAINS: "slope", "stairs" and "box_stairs" lead down from the middle, those with "_up" lead up.
@@ -198,7 +199,7 @@ class TerrainLevels:
         first, any_level = level < 0, lanes.integers(0, self.levels)
         level += (walked > self._half).astype(int) - ((walked <= self._half) & (walked < 0.5 * asked)).astype(int)
         level[:] = np.where(level >= self.levels, any_level, np.maximum(level, 0))
-        level[first] = np.minimum(any_level, self._most)[first]
+        level[first] = (any_level * (self._most + 1) // self.levels)[first]
         kind[first] = (lanes.numbers % self.kinds)[first]
         lanes.qpos[:, :3] += self._origins[level, kind]
         walked[:] = asked[:] = 0

@@ -24,7 +24,9 @@ static inline void be_history_add(double *history, int64_t steps, int64_t size, 
 
 /* ---- actions that reach the robot a number of MuJoCo's steps late, which is drawn for each episode ------- */
 
-/* How many earlier actions are needed for delays of up to `most` steps; at least one, since a field has a size. */
+/* How many earlier actions are needed for delays of up to `most` steps; at least one, since a field has a size. Users
+ * may set frame_skip, and be_delayed must not read more than there is: a task that lets them needs those of a
+ * frame_skip of 1. */
 #define BE_DELAY_KEPT(most, frame_skip)                                                                                \
     (((most) + (frame_skip) - 1) / (frame_skip) > 0 ? ((most) + (frame_skip) - 1) / (frame_skip) : 1)
 

@@ -130,6 +130,7 @@ def set_fields(lanes: library.Lanes, chosen: NDArray[np.int64], values: dict[str
     scratch = mujoco.MjData(lanes.model) if constants else None
     models: dict[int, library.Own] = {}
     made: dict[Any, library.Own] = {}  # lanes that had the same model, and get the same values, share one again
+    again: dict[Any, library.Own] = {}  # those that may come again
     names = set(arrays)
     for lane in chosen.tolist():
         # Where all that has been changed is set now, the result is that of the compiler's model.
@@ -147,9 +148,11 @@ def set_fields(lanes: library.Lanes, chosen: NDArray[np.int64], values: dict[str
                 raise ValueError(f"{refused}; no lane has changed")
         made[key] = models[lane] = own
         if afresh:
-            lanes.kept[key] = own
-            lanes.kept.move_to_end(key)
+            again[key] = own
     lanes.put_models(models)
+    for key, own in again.items():
+        lanes.kept[key] = own
+        lanes.kept.move_to_end(key)
     while len(lanes.kept) > min(_KEPT, _KEPT_BYTES // mujoco.mj_sizeModel(lanes.model)):
         lanes.kept.popitem(last=False)
     for lane in models:

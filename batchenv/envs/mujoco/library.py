@@ -342,14 +342,14 @@ class Lanes:
         alone."""
         mujoco, functions = load()
         fresh = [own for own in {id(own): own for own in models.values()}.values() if own.floats is None]
-        for own in fresh:
-            own.floats, own.why = steps.floats_of(self, mujoco, own.model)
-        fit = [(own, own.floats) for own in fresh if own.floats is not None]
+        known = [steps.floats_of(self, mujoco, own.model) for own in fresh]
+        fit = [(own, floats) for own, (floats, _) in zip(fresh, known, strict=True) if floats is not None]
         models_of, floats_of = [own.model for own, _ in fit], [floats for _, floats in fit]
         found = steps.check_models(self, mujoco, functions, models_of, floats_of)
-        for (own, _), what in zip(fit, found, strict=True):
-            if what:
-                own.floats, own.why = None, [what]
+        for own, (_, why) in zip(fresh, known, strict=True):
+            own.why = why
+        for (own, floats), what in zip(fit, found, strict=True):
+            own.floats, own.why = (None, [what]) if what else (floats, [])
         for lane, own in models.items():
             self._alone[lane] = own.why
             self.source.put_model(lane, own.model, own.floats)

@@ -117,6 +117,27 @@ def test_critics_may_see_what_was_drawn(pool):
         np.testing.assert_allclose(row, [*ratio[:2], model.body_mass[1] - 6, *model.dof_armature[[6, 9, 12, 15]]])
 
 
+def test_models_that_are_refused_are_not_kept(monkeypatch):
+    """Neither they nor those of a call that failed: their self-check may not have come to its end."""
+    env = batchenv.make_mujoco(ROBOT, 4)
+    env.reset(seed=0)
+    lanes, mass = env._backend.translator.lanes, env.get_attr("model")[0].body_mass * np.linspace(1, 2, 4)[:, None]
+    with pytest.raises(ValueError, match="body_mass"):
+        env.set_params(body_mass=-mass)
+    assert not lanes.kept
+
+    def fail(*arguments):
+        raise MemoryError
+
+    with monkeypatch.context() as patch:
+        patch.setattr("batchenv.envs.mujoco.physics.check_models", fail)
+        with pytest.raises(MemoryError):
+            env.set_params(body_mass=mass)
+    assert not lanes.kept
+    env.set_params(body_mass=mass)
+    assert len(lanes.kept) == 4 and all(told.startswith("together") for told in env.get_attr("physics"))
+
+
 def test_a_pool_of_models():
     """Each episode has one of them, whichever lane it is in; they are made once."""
 
@@ -257,6 +278,43 @@ def test_levels(terrain):
     assert env.state["terrain_level"].sum() == 28
 
 
+def test_first_levels(terrain):
+    """Each of the first ones is as probable as the others."""
+    env = probe(lambda model: robots.TerrainLevels(model, most=1), 300, Climbing, terrain)
+    env.reset(seed=0)
+    assert 100 < env.state["terrain_level"].sum() < 200
+
+
+@pytest.mark.parametrize("mode", ["NextStep", "SameStep"])
+def test_what_is_kept_of_lanes_that_wait(mode):
+    """Functions are asked about them, too, but no step of theirs counts."""
+
+    class Counts(batchenv.MuJoCoTask):
+        keeps = "steps"
+
+        def prepare(self):
+            self.state = {"steps": 0, "own": 0}
+
+        def control(self, lanes, actions):
+            lanes.own += 1
+            return actions
+
+        def terminated(self, lanes):
+            return lanes.own > 2 + lanes.numbers
+
+        def update(self, lanes, actions):
+            lanes.steps += 1
+
+    env = batchenv.make_mujoco(ROBOT, 4, task=Counts, autoreset_mode=mode)
+    env.reset(seed=0)
+    stepped, waits = np.zeros(4, int), np.zeros(4, bool)
+    for _ in range(20):
+        _, _, ended, _, _ = env.step(np.zeros((4, 12), np.float32))
+        stepped += ~waits
+        waits = ended & (mode == "NextStep")
+        np.testing.assert_array_equal(env.state["steps"], stepped)
+
+
 def test_distances_on_terrain(terrain):
     env = probe(robots.TerrainLevels, 4, Climbing, terrain)
     states = played(env, 10)
@@ -290,6 +348,16 @@ def forgetful(task):
 def careful(task):
     forgetful(task)
     task.keeps = task.part.kept
+
+
+def test_states_that_are_joined():
+    """By the user, who adds something of their own."""
+    for kept in (robots.states(Keeper()) | {"own": 0}, {"own": 0} | robots.states(Keeper())):
+        assert kept.kept == ("a",) and dict(kept) == {"a": 0, "own": 0}
+
+
+class Keeper:
+    state, kept = {"a": 0}, ("a",)
 
 
 def misspelt(task):

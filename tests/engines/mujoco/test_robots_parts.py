@@ -26,6 +26,9 @@ def test_formulas_of_quaternions():
         mujoco.mju_quat2Mat(matrix, quaternion)
         assert robots.yaw_of(quaternion) == pytest.approx(np.arctan2(matrix[3], matrix[0]))
     assert robots.rotate_inverse(quaternions, vectors).shape == (50, 3)
+    things = rng.standard_normal((50, 50, 3))  # several of each lane
+    expected = np.stack([robots.rotate_inverse(quaternions, things[:, k]) for k in range(50)], axis=1)
+    np.testing.assert_array_equal(robots.rotate_inverse(quaternions, things), expected)
 
 
 def test_formulas_of_numbers():
@@ -185,6 +188,37 @@ def test_a_push_pushes():
     assert not np.any(speeds[4]) and np.allclose(speeds[7], 1, atol=1e-6)
 
 
+def test_two_pushes_of_one_body_add_up():
+    class Both(Pushed):
+        def prepare(self):
+            super().prepare()
+            self.other = robots.Pushes(self.model, "ball", (1, 1), seconds=(0.04, 0.04), wait=(0.04, 0.04), name="wind")
+            self.state = robots.states(self.part, self.other)
+
+        def start(self, lanes):
+            super().start(lanes)
+            self.other.start(lanes)
+
+        def control(self, lanes, actions):
+            lanes.body("ball").xfrc_applied[:, 5] = 0.25  # of the task's own
+            self.other.control(lanes)
+            return super().control(lanes, actions)
+
+    env = probe(
+        lambda model: robots.Pushes(model, "ball", (1, 1), seconds=(0.1, 0.1), wait=(0.1, 0.1)), 3, Both, FLOATING
+    )
+    env.reset(seed=0)
+    both = 0
+    for _ in range(30):
+        env.step(np.zeros((3, 1), np.float32))
+        state = env.state
+        applied = state["xfrc_applied"][:, 1]
+        np.testing.assert_allclose(applied[:, :3], state["push_force"] + state["wind_force"], atol=1e-9)
+        np.testing.assert_array_equal(applied[:, 3:], [[0, 0, 0.25]] * 3)
+        both += (state["push_on"] & state["wind_on"]).sum()
+    assert both > 3
+
+
 def moving(env):
     """The lanes' mjData with velocities of subtrees, which are computed on demand."""
     model = env.get_attr("model")[0]
@@ -237,6 +271,25 @@ def test_feet():
         np.testing.assert_array_equal(state["seen"][1], expected[0])
     np.testing.assert_allclose(state["feet_contact_time"], [[2 * DT, DT], [5 * DT, 5 * DT]])
     assert not state["feet_air_time"].any() and not state["feet_peak"].any()
+
+
+def test_feet_that_are_below_the_origin():
+    """As in a pit: their peaks are where they were, not at 0."""
+
+    class Below(Stepping):
+        def reward(self, lanes, actions):
+            steps = self.part.step(lanes, actions[:, :2] > 0, actions[:, 2:4] - 2.0)
+            lanes.seen = np.concatenate(steps, axis=1)
+            return np.zeros(len(lanes))
+
+    env = probe(lambda model: robots.Feet(2), 2, Below)
+    env.reset(seed=0)
+    for down, height in ((0, 0.5), (1, 0.2), (0, 0.25), (0, 0.5), (0, 0.375), (1, 0.125)):
+        actions = np.zeros(env.action_space.shape, np.float32)
+        actions[:, :2], actions[:, 2:4] = down, height
+        env.step(actions)
+        peak = env.state["seen"][:, 8:]
+        np.testing.assert_allclose(peak, -1.5 if (down, height) in ((1, 0.2), (1, 0.125)) else 0)
 
 
 class Wrong(Probe):

@@ -304,6 +304,7 @@ class TaskBackend(CoreBackend):
         active = stepped if whole else None  # lanes that wait draw no random numbers
         actions = self._shown_actions if whole else read_only(self._actions[chosen])
         count = len(lanes)
+        kept = self._kept_of_waiting(active)
         try:
             failed = self._simulate(lanes, stepped, active, actions)
             lanes._begin((), active)
@@ -317,11 +318,24 @@ class TaskBackend(CoreBackend):
         except BaseException as problem:
             self._fail(chosen, problem, starting=False)
             return chosen
+        finally:
+            for name, (waiting, rows) in kept.items():
+                self._arrays.array(name)[waiting] = rows
         wrong = chosen[~np.isfinite(self._reward[chosen])]
         for lane in wrong.tolist():
             given = f"{type(self._task).__name__}.reward() gave {self._reward[lane]}"
             self._stage.fail(np.array([lane]), given, False)
-        return np.concatenate([failed, wrong, self._refuse_nans(self._observations, chosen, starting=False)])
+        failed = np.union1d(failed, wrong)
+        others = np.setdiff1d(chosen, failed)  # those have a message already
+        return np.union1d(failed, self._refuse_nans(self._observations, others, starting=False))
+
+    def _kept_of_waiting(self, active: NDArray[np.int64] | None) -> dict[str, tuple[Any, NDArray[Any]]]:
+        """What the task keeps of lanes that are not stepped, though its functions are asked about all: {name: (lanes,
+        rows)}. Their other state begins anew."""
+        if active is None or not self._found.keeps:
+            return {}
+        waiting = np.setdiff1d(self._every, active)
+        return {name: (waiting, self._arrays.array(name)[waiting]) for name in self._found.keeps}
 
     def _refuse_nans(
         self, observed: dict[str, NDArray[Any]], numbers: NDArray[np.int64], starting: bool
@@ -329,7 +343,7 @@ class TaskBackend(CoreBackend):
         """Lets those of these lanes fail that observe NaN, of which a learner would never recover; returns them."""
         found = np.zeros(len(numbers), np.bool_)
         for name, rows in observed.items():
-            if rows.dtype.kind != "f":
+            if rows.dtype.kind != "f" or not len(numbers):
                 continue
             bad = np.isnan(rows[numbers].reshape(len(numbers), -1)).any(axis=1)
             if bad.any():
