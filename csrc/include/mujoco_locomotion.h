@@ -88,6 +88,11 @@ static inline void be_keep_actions(const be_batch *batch, int64_t lane, int last
     memcpy(MJ_FIELD(batch, last, float, lane), action, size);
 }
 
+/* The members of a type of MuJoCo Playground's, whose tables and functions have these names. */
+#define BE_PLAYGROUND_MEMBERS                                                                                          \
+    MJ_MEMBERS_OF("MuJoCo Playground"), .frames_per_second = 50, .state = state, .params = params, .ports = ports,     \
+        .reads = reads, .prepare = prepare, .reset = reset, .observe = observe, .step = step
+
 /* ---- random numbers, time ---------------------------------------------------------------------------- */
 
 /* Of the exponential distribution with mean 1. */

@@ -177,17 +177,8 @@ static int step(be_batch *b, int64_t lane, int64_t end, const be_rows *rows, be_
 }
 
 BE_ENV(apollo_joystick) = {
-    MJ_MEMBERS_OF("MuJoCo Playground"),
+    BE_PLAYGROUND_MEMBERS,
     .name = "ApolloJoystick",
     .ids = MJ_ID("ApolloJoystickFlatTerrain-v0", 1000, NULL),
-    .frames_per_second = 50,
-    .state = state,
-    .params = params,
-    .ports = ports,
-    .reads = reads,
-    .prepare = prepare,
     .control = control,
-    .reset = reset,
-    .observe = observe,
-    .step = step,
 };

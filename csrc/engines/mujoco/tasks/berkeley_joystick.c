@@ -77,17 +77,8 @@ static const be_id ids[] = {
     {0},
 };
 BE_ENV(berkeley_joystick) = {
-    MJ_MEMBERS_OF("MuJoCo Playground"),
+    BE_PLAYGROUND_MEMBERS,
     .name = "BerkeleyHumanoidJoystick",
     .ids = ids,
-    .frames_per_second = 50,
-    .state = state,
-    .params = params,
-    .ports = ports,
-    .reads = reads,
-    .prepare = prepare,
     .control = be_biped_control,
-    .reset = reset,
-    .observe = observe,
-    .step = step,
 };

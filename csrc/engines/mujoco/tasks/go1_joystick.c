@@ -270,17 +270,8 @@ static const be_id ids[] = {
     {0},
 };
 BE_ENV(go1_joystick) = {
-    MJ_MEMBERS_OF("MuJoCo Playground"),
+    BE_PLAYGROUND_MEMBERS,
     .name = "Go1Joystick",
     .ids = ids,
-    .frames_per_second = 50,
-    .state = state,
-    .params = params,
-    .ports = ports,
-    .reads = reads,
-    .prepare = prepare,
     .control = control,
-    .reset = reset,
-    .observe = observe,
-    .step = step,
 };

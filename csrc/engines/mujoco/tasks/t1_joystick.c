@@ -109,17 +109,8 @@ static const be_id ids[] = {
     {0},
 };
 BE_ENV(t1_joystick) = {
-    MJ_MEMBERS_OF("MuJoCo Playground"),
+    BE_PLAYGROUND_MEMBERS,
     .name = "T1Joystick",
     .ids = ids,
-    .frames_per_second = 50,
-    .state = state,
-    .params = params,
-    .ports = ports,
-    .reads = reads,
-    .prepare = prepare,
     .control = be_biped_control,
-    .reset = reset,
-    .observe = observe,
-    .step = step,
 };
