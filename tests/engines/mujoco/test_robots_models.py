@@ -287,7 +287,7 @@ def test_first_levels(terrain):
 
 @pytest.mark.parametrize("mode", ["NextStep", "SameStep"])
 def test_what_is_kept_of_lanes_that_wait(mode):
-    """Functions are asked about them, too, but no step of theirs counts."""
+    """No step counts that they do not take."""
 
     class Counts(batchenv.MuJoCoTask):
         keeps = "steps"

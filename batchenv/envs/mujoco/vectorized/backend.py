@@ -275,10 +275,11 @@ class TaskBackend(CoreBackend):
         self._forget(self._every if numbers is None else numbers)
         waiting = self._pending != 0 if numbers is None else self._pending[numbers] != 0
         due = np.flatnonzero(waiting) if numbers is None else numbers[waiting]
-        if numbers is None:
+        # What functions write about lanes that wait is lost when these start, unless the task keeps it.
+        if numbers is None and not (len(due) and self._found.keeps):
             stepped, lanes = (None if not len(due) else np.flatnonzero(~waiting)), self._all
         else:
-            stepped = numbers[~waiting]
+            stepped = (self._every if numbers is None else numbers)[~waiting]
             lanes = SomeLanes(self._arrays, stepped)
         chosen = self._every if stepped is None else stepped
         if len(chosen):
@@ -304,7 +305,6 @@ class TaskBackend(CoreBackend):
         active = stepped if whole else None  # lanes that wait draw no random numbers
         actions = self._shown_actions if whole else read_only(self._actions[chosen])
         count = len(lanes)
-        kept = self._kept_of_waiting(active)
         try:
             failed = self._simulate(lanes, stepped, active, actions)
             lanes._begin((), active)
@@ -318,9 +318,6 @@ class TaskBackend(CoreBackend):
         except BaseException as problem:
             self._fail(chosen, problem, starting=False)
             return chosen
-        finally:
-            for name, (waiting, rows) in kept.items():
-                self._arrays.array(name)[waiting] = rows
         wrong = chosen[~np.isfinite(self._reward[chosen])]
         for lane in wrong.tolist():
             given = f"{type(self._task).__name__}.reward() gave {self._reward[lane]}"
@@ -328,14 +325,6 @@ class TaskBackend(CoreBackend):
         failed = np.union1d(failed, wrong)
         others = np.setdiff1d(chosen, failed)  # those have a message already
         return np.union1d(failed, self._refuse_nans(self._observations, others, starting=False))
-
-    def _kept_of_waiting(self, active: NDArray[np.int64] | None) -> dict[str, tuple[Any, NDArray[Any]]]:
-        """What the task keeps of lanes that are not stepped, though its functions are asked about all: {name: (lanes,
-        rows)}. Their other state begins anew."""
-        if active is None or not self._found.keeps:
-            return {}
-        waiting = np.setdiff1d(self._every, active)
-        return {name: (waiting, self._arrays.array(name)[waiting]) for name in self._found.keeps}
 
     def _refuse_nans(
         self, observed: dict[str, NDArray[Any]], numbers: NDArray[np.int64], starting: bool
