@@ -47,7 +47,7 @@ def row(path, model, args):
     if reasons or model.nv == 0:
         return [path, size, "; ".join(reasons) or "nothing moves", "mj_step", "", "", ""], False
     compared = left = 0
-    counts = np.zeros((2, len(_core.PHYSICS_LEFT)), int)
+    solved, called = np.zeros(len(_core.PHYSICS_LEFT), int), 0
     for isa in args.isa or _core.supported_isas():
         os.environ["BATCHENV_ISA"] = isa
         calls = [EACH] * (args.steps // EACH)
@@ -57,9 +57,11 @@ def row(path, model, args):
             return [path, size, f"**differs** with {isa}: {wrong}", "", "", "", ""], True
         compared += count * EACH
         left += alone
-        counts += np.sum([both.lanes.source.counts(lane)[2:] for lane in range(LANES)], 0)
+        counts = [both.lanes.source.counts(lane) for lane in range(LANES)]
+        solved += np.sum([count[2] for count in counts], 0)
+        called += sum(count[3] for count in counts)
     share = left / max(1, left + compared // EACH)
-    asked = "; ".join(shares.by_mujoco(mujoco, model, both.lanes.plan, compared, *counts.tolist()))
+    asked = "; ".join(shares.by_mujoco(mujoco, model, both.lanes.plan, compared, solved.tolist(), called))
     return [path, size, "in groups", solver(model), f"{compared:,}", f"{share:.1%}", asked], False
 
 
