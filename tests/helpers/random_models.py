@@ -3,6 +3,7 @@
 import numpy as np
 
 from helpers.mujoco import mujoco
+from helpers.random_scenes import Scene
 from helpers.random_smooth import Smooth
 from helpers.random_tendons import Cords
 
@@ -50,11 +51,13 @@ class Model:
         sensors, site = self.sensors(), self.pick("sphere", "capsule", "ellipsoid", "cylinder", "box")
         self.rng = np.random.default_rng((seed, 3))
         equalities += self.site_equalities()
+        scene = Scene(seed)
+        contacts += scene.contacts(self.named["body"], self.named["geom"])
         self.text = (
             f'<mujoco><compiler angle="radian" boundmass="{mass}" boundinertia="{inertia}"/>'
             f"<option {self.attributes(options | self.smooth.options())}>{flags}</option>"
             f'<default><site type="{site}" size="{self.numbers(3, 0.02, 0.3)}"/></default>'
-            f"<worldbody>{plane}{decoration}{bodies}</worldbody>{contacts}{tendons}{actuators}{sensors}"
+            f"{scene.assets}<worldbody>{plane}{decoration}{bodies}{scene.world}</worldbody>{contacts}{tendons}{actuators}{sensors}"
             f"<equality>{equalities}</equality></mujoco>"
         )
 

@@ -95,20 +95,21 @@ VARIED = (
     *("body_mass", "body_inertia", "body_pos", "body_gravcomp", "dof_damping", "dof_armature", "dof_frictionloss"),
     *("jnt_stiffness", "jnt_range", "jnt_margin", "tendon_stiffness", "tendon_damping", "actuator_gainprm"),
     *("actuator_biasprm", "actuator_gear", "geom_friction", "geom_size", "geom_margin", "geom_gap", "geom_solref"),
+    *("geom_pos", "geom_quat"),
 )  # fields of models that lanes may have of their own, any of which may be a little larger or smaller
 
 
 class Both:
     """LANES lanes of a model, which can be stepped in groups and by mj_step. names: see `lanes_of`. pushed: forces are
-    applied to every other lane, and mocap bodies of some lanes are elsewhere.
+    applied to every other lane, and mocap bodies of some lanes are elsewhere. far: some lanes begin far away.
 
     Attributes:
         lanes: a library.Lanes.
     """
 
-    def __init__(self, model, names=_core.PHYSICS_ARRAYS, pushed=False):
+    def __init__(self, model, names=_core.PHYSICS_ARRAYS, pushed=False, far=False):
         mujoco, functions = library.load()
-        self._pushed = pushed
+        self._pushed, self._far = pushed, far
         self.lanes = lanes = lanes_of(model, names)
         physics.together(lanes, mujoco, functions)
         self._floats, self._data = lanes.plan.floats, mujoco.MjData(model)
@@ -144,6 +145,9 @@ class Both:
         data.qpos[:] += rng.uniform(-scale, scale, model.nq)
         data.qvel[:] = rng.standard_normal(model.nv) * scale
         data.act[:] += rng.uniform(-scale, scale, model.na)
+        if self._far and rng.random() < 0.1:
+            for joint in np.flatnonzero(model.jnt_type == int(mujoco.mjtJoint.mjJNT_FREE)):
+                data.qpos[model.jnt_qposadr[joint] :][:3] += rng.uniform(-1, 1, 3) * 10 ** rng.uniform(0, 10)
         if self._pushed and lane % 2:
             push(data, rng)
         if self._pushed and lane % 3:
@@ -181,9 +185,9 @@ def found_by_mujoco(both):
     return sum(both.lanes.source.counts(lane)[3] for lane in range(LANES))
 
 
-def compare(model, rng, calls, names=_core.PHYSICS_ARRAYS, pushed=False, varied=False):
+def compare(model, rng, calls, names=_core.PHYSICS_ARRAYS, pushed=False, varied=False, far=False):
     """See `Both.compare`, and with `varied` `Both.vary`."""
-    both = Both(model, names, pushed)
+    both = Both(model, names, pushed, far)
     if varied:
         both.vary(rng)
     return both.compare(rng, calls)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from batchenv.envs.mujoco.carried_arrays import lags
 
-_MOST_PAIRS = 4000  # of geoms that are looked at in each evaluation
+_MOST_PAIRS = 16_000  # of geoms that may touch: each takes memory
 _AT_A_TIME = 200_000  # pairs that `pairs` looks at, so that it needs little memory also for thousands of geoms
 
 Test = Callable[[Any, Any], bool]  # of the mujoco module and a model

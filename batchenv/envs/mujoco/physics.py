@@ -21,6 +21,7 @@ from batchenv import _core
 from batchenv._core import PhysicsOwn, PhysicsPair, PhysicsSolver
 from batchenv.envs.mujoco import (
     actuators,
+    broad,
     constraints,
     derivatives,
     inputs,
@@ -39,6 +40,7 @@ VERSIONS = (*((3, minor) for minor in range(11, 18)), (4, 0))
 
 # How many contacts that MuJoCo's functions find groups have room for, and how many rows of these.
 _MOST_CALLED, _MOST_CALLED_ROWS = 128, 400
+_MOST_LOOKED = 2048  # the same of contacts that groups find: these are of all lanes, at different places
 _CALLED_CONTACTS = 8  # of a pair without a height field
 _SPARSE_ROOM = 4  # with sparse matrices, lanes rarely have such contacts at the same places: how many there are
 _CANDIDATES = np.array([_core.PHYSICS_CANDIDATES[kind] for kind in sorted(PhysicsPair)])  # of each PhysicsPair
@@ -69,11 +71,13 @@ def _called_contacts(mujoco: Any, model: Any, found: NDArray[np.int32]) -> NDArr
     return np.where(field, _core.PHYSICS_MOST_CONTACTS, _CALLED_CONTACTS)
 
 
-def _pair_reach(model: Any, found: NDArray[np.int32], begin: NDArray[np.float64]) -> NDArray[np.float64]:
-    """For each pair: how far apart the geoms' middles, axes and surfaces may be when a contact begins."""
-    begin = np.maximum(begin, 0)
+def _pair_numbers(model: Any, found: NDArray[np.int32], contacts: constraints.Contacts) -> NDArray[np.float64]:
+    """For each pair: how far apart the geoms' middles, axes and surfaces may be when a contact begins; and the numbers
+    of its contacts."""
+    begin = np.maximum(contacts.begin, 0)
     sizes = np.where(one_of(model.geom_type, (2, 3)), model.geom_size[:, 0], model.geom_rbound)
-    return np.column_stack([begin + model.geom_rbound[found].sum(1), begin + sizes[found].sum(1), begin])
+    reach = [begin + model.geom_rbound[found].sum(1), begin + sizes[found].sum(1), begin]
+    return np.column_stack([*reach, contacts.begin, contacts.margin, contacts.friction, contacts.curve])
 
 
 # Numbers on whose signs it depends what is computed, and numbers that MuJoCo takes for 0 if they are very small. All
@@ -102,7 +106,7 @@ class Plan:
         sizes, ints: in the order of `_core.PHYSICS_SIZES` and `PHYSICS_INTS`; ints are int32 arrays.
         floats: all numbers of `_core.PHYSICS_FLOATS`; starts: where each begins.
         model: the model. pairs, numbers: of geoms, and of their <pair>s, as features.pairs() has them for the
-            compiler's model. contacts: what constraints.py says of them.
+            compiler's model. contacts: what constraints.py says of them. broad: what broad.py does.
         deciding: what else all lanes of a group have to agree about: {name of a field: array}.
     """
 
@@ -121,7 +125,8 @@ class Plan:
         equalities = constraints.Equalities(mujoco, model)
         called = contacts.own != PhysicsOwn.LOOKED
         candidates = np.where(called, _called_contacts(mujoco, model, found), _CANDIDATES[kinds])
-        room = constraints.most_rows(model, candidates[contacts.begin > contacts.margin].sum())
+        idle = candidates[contacts.begin > contacts.margin].sum()
+        room = constraints.most_rows(model, min(idle, _MOST_LOOKED + _MOST_CALLED))
         loss = constraints.FrictionLoss(mujoco, model)
         solver = constraints.solver(mujoco, model, equalities, loss, room) if known_limits else PhysicsSolver.NOTHING
         friction = loss.numbers
@@ -130,6 +135,7 @@ class Plan:
         pair_own = contacts.own * (solver is not PhysicsSolver.NOTHING)
         looked, called = pair_own == PhysicsOwn.LOOKED, pair_own == PhysicsOwn.CALLED
         num_called = min(_MOST_CALLED, candidates[called].sum())
+        num_looked = min(_MOST_LOOKED, candidates[looked].sum())
         ne = equalities.rows if solver is not PhysicsSolver.NOTHING else 0
         num_rows = ne + len(friction["friction_id"]) + 2 * (model.jnt_limited.sum() + model.tendon_limited.sum())
         rows = candidates * contacts.rows
@@ -138,11 +144,14 @@ class Plan:
             num_rows *= _SPARSE_ROOM
         num_rows = min(room, num_rows)
         trees = np.append(np.flatnonzero(np.diff(model.dof_treeid, prepend=-1)), model.nv)
+        self.broad = compiled.broad if compiled else broad.lists(mujoco, model, found)
+        geom_box, geom_reach = pruning.boxes(mujoco, model), broad.reach(model, found, contacts.begin)
         own = {
+            **self.broad,
             "num_pairs": len(found),
             "num_trees": len(trees) - 1,
             "tree_dofs": trees,
-            "num_candidates": candidates[looked].sum() + num_called,
+            "num_candidates": num_looked + num_called,
             "num_called": num_called,
             "num_equalities": len(equalities.numbers["eq_kind"]),
             "ne": ne,
@@ -161,16 +170,14 @@ class Plan:
             "opt_gravity": np.full(3, -0.0) if disabled(mujoco, model, "GRAVITY") else model.opt.gravity,
             "solves": solver,
             "pair_geoms": found,
-            "geom_box": pruning.boxes(mujoco, model),
+            "geom_box": geom_box,
+            "geom_reach": geom_reach,
+            "still_digest": broad.digest(model, geom_box, geom_reach),
             "pair_kind": kinds,
             "pair_own": pair_own,
             "pair_dim": contacts.dim,
             "pair_shape": contacts.shape,
-            "pair_reach": _pair_reach(model, found, contacts.begin),
-            "pair_begin": contacts.begin,
-            "pair_margin": contacts.margin,
-            "pair_friction": contacts.friction,
-            "pair_curve": contacts.curve,
+            "pair_numbers": _pair_numbers(model, found, contacts),
             **sensors.numbers(mujoco, model, found),
             **derivatives.numbers(mujoco, model),
             **sparse.numbers(mujoco, model, solver is not PhysicsSolver.NOTHING),

@@ -24,7 +24,7 @@ BE_INLINE void be_contact_force(be_vd *along, const be_physics_group *g, const i
     }
     for (int i = 0; i < count; i++) along[0] += pyramid[i];
     for (int i = 0; i < dim - 1; i++) {
-        along[1 + i] = (pyramid[2 * i] - pyramid[2 * i + 1]) * BE_K(pair_friction, 5 * pair + i);
+        along[1 + i] = (pyramid[2 * i] - pyramid[2 * i + 1]) * BE_PAIR(FRICTION, pair, i);
     }
 }
 

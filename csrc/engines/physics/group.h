@@ -26,8 +26,12 @@
     X(acceleration, 4 * m->nv)                                                                                         \
     X(rates, 4 * m->na)                                                                                                \
     X(moved, m->nv)                                                                                                    \
-    X(contact_found, m->num_candidates) /* masks */                                                                    \
-    X(contact_here, m->num_candidates)  /* masks without contacts that are in their gap: they have no force */         \
+    X(geom_bounds, m->num_clumps ? 6 * m->ngeom : 0)      /* boxes around geoms of clumps, as low and high corners, */ \
+    X(clump_bounds, 6 * m->num_clumps)                    /* around clumps, */                                         \
+    X(still_bounds, be_physics_shared(6 * m->ngeom))      /* around geoms that never move: numbers for all lanes, */   \
+    X(block_bounds, be_physics_shared(6 * m->num_blocks)) /* and around blocks of these */                             \
+    X(contact_found, m->num_candidates)                   /* masks */                                                  \
+    X(contact_here, m->num_candidates) /* masks without contacts that are in their gap: they have no force */          \
     X(contact_dist, m->num_candidates)                                                                                 \
     X(contact_pos, 3 * m->num_candidates)                                                                              \
     X(contact_frame, 9 * m->num_candidates)                                                                            \
@@ -51,6 +55,8 @@
     X(Y, be_physics_has_pgs(m) * m->num_rows * m->nv) /* of mj_makeY */                                                \
     X(solver, be_physics_has_pgs(m) ? BE_PHYSICS_PROBLEM : be_physics_newton_size(m))
 
+/* How many vectors there are in n numbers that all lanes have in common. */
+static inline int64_t be_physics_shared(int64_t n) { return (n + BE_VL - 1) / BE_VL; }
 enum { BE_PHYSICS_PYRAMID = 10 }; /* rows that a contact makes at most */
 enum { BE_PHYSICS_MATCH = 10 };   /* numbers that a sensor keeps of a contact: see touch.c */
 enum { BE_PHYSICS_PROBLEM = BE_PGS_ROWS * (BE_PGS_ROWS + 12) + 60 }; /* numbers that a lane's solver takes: see pgs.c */
@@ -85,7 +91,13 @@ struct be_physics_group {
     const double *floats;                  /* the model's numbers, of the first lane */
     const be_vd *columns;                  /* those of all lanes, if they differ; room for them is in `wide_columns` */
     be_vd *wide_columns;
-    int wide; /* 1: read `columns` */
+    int wide;             /* 1: read `columns` */
+    uint64_t *always;     /* bits of always_pairs, */
+    uint64_t *near;       /* of pairs that have to be looked at in this evaluation, */
+    uint64_t *filled;     /* and of those whose numbers are in `columns`: those of others are not */
+    int still;            /* 1: what never moves has its place, and its boxes, */
+    int still_filled;     /* and 1: the columns of such geoms have their numbers, */
+    double still_from[2]; /* of models with this still_digest */
     be_physics_job *job;
     be_vl nefc;          /* rows of constraints of each lane */
     be_vl next;          /* the first place that a next row of each lane may have: lanes with cones leave out some */
@@ -98,6 +110,7 @@ struct be_physics_group {
     unsigned present; /* bits of lanes that are stepped and have not failed */
     unsigned left;    /* bits of lanes whose constraints are left to the caller */
     unsigned crowded; /* bits of those that have too many contacts with BE_OWN_CALLED */
+    unsigned edges;   /* bits of those with contacts that have just begun, which MuJoCo may overlook */
     unsigned crossed; /* bits of those with contacts that move joints of several chains, with sparse matrices */
     unsigned called;  /* bits of those for which be_physics_job.collide was called */
     int num_called;   /* candidates of such contacts so far */
@@ -146,6 +159,30 @@ struct be_physics_group {
 BE_PHYSICS_STAGES(BE_PHYSICS_DECLARE)
 
 #define BE_SLACK 1e-9 /* is added to distances at which geoms may touch, so that rounding hides no contact */
+
+/* Makes the boxes around what never moves, once it has its place. */
+#define be_physics_bound_still BE_ISA_NAME(be_physics_bound_still)
+void be_physics_bound_still(be_physics_group *g);
+
+/* Finds the pairs whose geoms may be near each other in some lane: `near`. */
+#define be_physics_find_near BE_ISA_NAME(be_physics_find_near)
+void be_physics_find_near(be_physics_group *g);
+
+static inline int64_t be_physics_words(const be_physics_model *m) { return (m->num_pairs + 63) / 64; }
+/* The first pair of `near` from `pair` on, or num_pairs if there is none. */
+static inline int be_physics_next_near(const be_physics_group *g, int pair) {
+    const int64_t words = be_physics_words(g->m);
+    int64_t word = pair / 64;
+    if (word >= words) return (int)g->m->num_pairs;
+    uint64_t bits = g->near[word] & ~(uint64_t)0 << pair % 64;
+    while (!bits) {
+        if (++word == words) return (int)g->m->num_pairs;
+        bits = g->near[word];
+    }
+    return (int)(64 * word) + __builtin_ctzll(bits);
+}
+#define BE_FOR_NEAR(g, pair)                                                                                           \
+    for (int pair = be_physics_next_near(g, 0); pair < (g)->m->num_pairs; pair = be_physics_next_near(g, pair + 1))
 
 /* Finds contacts of all pairs but those with BE_OWN_NOT (mj_collision): `touching` and, of these candidates,
  * contact_found, contact_here, contact_dist, contact_pos, contact_frame. Returns the lanes that have any of
@@ -224,6 +261,8 @@ static inline be_vl be_lanes_of(unsigned bits) {
 /* Number `index` of the model's array `name`: for each lane, and for decisions, which are the same for all lanes of a
  * group (be_physics_alike says so of their models). */
 #define BE_K(name, index) (wide ? g->columns[g->m->at.name + (index)] : be_set1(g->floats[g->m->at.name + (index)]))
+/* Number `index` of those that a pair of geoms has at BE_PAIR_name. */
+#define BE_PAIR(name, pair, index) BE_K(pair_numbers, BE_PAIR_NUMBERS *(pair) + BE_PAIR_##name + (index))
 #define BE_K1(name, index) (g->floats[g->m->at.name + (index)])
 
 #endif

@@ -21,6 +21,7 @@ const char *const be_physics_left_texts[] = {
     [BE_LEFT_ISLANDS] = "because of rows that move trees of joints which do not follow each other in the model",
     [BE_LEFT_CHAINS] = "because of contacts between branches of a tree of joints, with sparse matrices",
     [BE_LEFT_PLACES] = "because of capsules without length",
+    [BE_LEFT_EDGES] = "because geoms were exactly as far apart as a contact begins",
 };
 
 int64_t be_physics_array_size(const be_physics_model *m, int array) {

@@ -20,6 +20,7 @@
  *   num_trees      see tree_dofs
  *   num_lone       see lone_bodies
  *   num_pairs      see pair_geoms
+ *   num_always, num_clumps, num_blocks, num_meetings   see always_pairs, clump_geoms, cell_pairs, meeting_pairs
  *   num_candidates how many contacts there can be at most between the pairs of pair_own, at a time
  *   num_called     how many of these, the last ones, may be of pairs with BE_OWN_CALLED
  *   num_equalities how many equalities are active, if all of them are made here
@@ -47,6 +48,10 @@
     X(num_trees)                                                                                                       \
     X(num_lone)                                                                                                        \
     X(num_pairs)                                                                                                       \
+    X(num_always)                                                                                                      \
+    X(num_clumps)                                                                                                      \
+    X(num_blocks)                                                                                                      \
+    X(num_meetings)                                                                                                    \
     X(num_candidates)                                                                                                  \
     X(num_called)                                                                                                      \
     X(num_equalities)                                                                                                  \
@@ -100,7 +105,14 @@
  *   pair_kind   be_physics_pair_kind
  *   pair_own    who finds contacts of the pair: BE_OWN_...
  *   pair_dim    their condim
- *   pair_shape  be_physics_shape of their constraints */
+ *   pair_shape  be_physics_shape of their constraints
+ *   body_still  1: nothing ever moves the body
+ *   always_pairs   pairs that are looked at wherever their geoms are; the others are looked at where boxes around them
+ *               meet. Those are first the boxes around clumps of geoms that move together: a clump's geoms are
+ *               clump_geoms[clump_begin[i]] to clump_geoms[clump_begin[i + 1] - 1]
+ *   cell_pairs  a cell is a clump and a geom that never moves (cell_geom); its pairs begin at cell_begin. A block is
+ *               some cells of a clump (block_clump) whose geoms are near each other; they begin at block_begin
+ *   meeting_pairs   a meeting is two clumps (meeting_clumps); its pairs begin at meeting_begin */
 #define BE_PHYSICS_INTS(X)                                                                                             \
     X(body_parentid)                                                                                                   \
     X(body_rootid)                                                                                                     \
@@ -111,6 +123,7 @@
     X(body_dofadr)                                                                                                     \
     X(body_sameframe)                                                                                                  \
     X(body_mocapid)                                                                                                    \
+    X(body_still)                                                                                                      \
     X(jnt_type)                                                                                                        \
     X(jnt_qposadr)                                                                                                     \
     X(jnt_dofadr)                                                                                                      \
@@ -216,7 +229,18 @@
     X(pair_kind)                                                                                                       \
     X(pair_own)                                                                                                        \
     X(pair_dim)                                                                                                        \
-    X(pair_shape)
+    X(pair_shape)                                                                                                      \
+    X(always_pairs)                                                                                                    \
+    X(clump_begin)                                                                                                     \
+    X(clump_geoms)                                                                                                     \
+    X(block_clump)                                                                                                     \
+    X(block_begin)                                                                                                     \
+    X(cell_geom)                                                                                                       \
+    X(cell_begin)                                                                                                      \
+    X(cell_pairs)                                                                                                      \
+    X(meeting_clumps)                                                                                                  \
+    X(meeting_begin)                                                                                                   \
+    X(meeting_pairs)
 
 /* Its other numbers. Those of lanes may differ. Ours are:
  *   jnt_curve, tendon_curve   BE_CURVE numbers of the limit of each joint or tendon
@@ -235,9 +259,9 @@
  *   actuator_decay   what is left of a filter's error is 1 - this, after a step; this and actuator_dynprm,
  *                  actuator_actrange, actuator_lengthrange and actuator_acc0 are empty where no actuator needs them
  *   geom_box       a box around each geom, in the geom's axes: its middle, and half of its sizes
- *   pair_reach     for each pair, how far apart the geoms' middles, axes and surfaces may be when a contact begins
- *   pair_begin     how far apart the surfaces may be when MuJoCo notes a contact: the margin and the gap
- *   pair_margin, pair_friction (5 numbers), pair_curve   of contacts */
+ *   geom_reach     half of the most that a pair of this geom has as pair_begin
+ *   still_digest   two numbers that are the same for models in which geoms that never move, and their places, are
+ *   pair_numbers   BE_PAIR_NUMBERS numbers of each pair: see there */
 #define BE_PHYSICS_FLOATS(X)                                                                                           \
     X(qpos0)                                                                                                           \
     X(qpos_spring)                                                                                                     \
@@ -268,6 +292,8 @@
     X(geom_quat)                                                                                                       \
     X(geom_size)                                                                                                       \
     X(geom_box)                                                                                                        \
+    X(geom_reach)                                                                                                      \
+    X(still_digest)                                                                                                    \
     X(site_pos)                                                                                                        \
     X(site_quat)                                                                                                       \
     X(site_size)                                                                                                       \
@@ -313,11 +339,7 @@
     X(friction_R)                                                                                                      \
     X(friction_D)                                                                                                      \
     X(friction_damping)                                                                                                \
-    X(pair_reach)                                                                                                      \
-    X(pair_begin)                                                                                                      \
-    X(pair_margin)                                                                                                     \
-    X(pair_friction)                                                                                                   \
-    X(pair_curve)
+    X(pair_numbers)
 
 enum { /* MuJoCo's numbers for jnt_type, sameframe and so on, which its files of models depend on */
        BE_FREE = 0,
@@ -360,6 +382,16 @@ typedef enum be_physics_shape { BE_FLAT, BE_LINEAR, BE_QUADRATIC } be_physics_sh
 /* What solref and solimp come to: stiffness, damping, the impedances at both ends, width, midpoint, and the factors of
  * both halves of the curve. */
 enum { BE_STIFFNESS, BE_DAMPING, BE_LEAST, BE_MOST, BE_WIDTH, BE_MIDPOINT, BE_BELOW, BE_ABOVE, BE_CURVE };
+
+/* Where a pair's numbers are among those of pair_numbers. */
+enum {
+    BE_PAIR_REACH = 0,  /* how far apart the geoms' middles, axes and surfaces may be when a contact begins */
+    BE_PAIR_BEGIN = 3,  /* how far apart the surfaces may be when MuJoCo notes a contact: the margin and the gap */
+    BE_PAIR_MARGIN = 4, /* of contacts; so are the next two */
+    BE_PAIR_FRICTION = 5,
+    BE_PAIR_CURVE = 10, /* BE_CURVE numbers */
+    BE_PAIR_NUMBERS = BE_PAIR_CURVE + BE_CURVE
+};
 
 enum { BE_POLY = 2 }; /* mjNPOLY */
 enum { BE_POLY_SPRINGS = 1, BE_POLY_DAMPERS = 2, BE_POLY_TENDON_SPRINGS = 4, BE_POLY_TENDON_DAMPERS = 8 };
@@ -565,6 +597,7 @@ enum {
     BE_LEFT_ISLANDS, /* trees of joints move together, and others are between them */
     BE_LEFT_CHAINS,  /* with sparse matrices, a row moved joints of several chains */
     BE_LEFT_PLACES,  /* a capsule's axis was only a point */
+    BE_LEFT_EDGES,   /* geoms were just as far apart as they may be for a contact */
     BE_LEFT_HESSIAN, /* the solver's Hessian was singular */
     BE_LEFT_SENSORS, /* there are sensors of contacts that only the caller knows */
     BE_LEFT_CAUSES

@@ -11,10 +11,12 @@ typedef struct be_curve {
 
 /* getimpedance: of a constraint that is `inside` by so much. `which` is jnt_curve or another array of such numbers. */
 #define BE_CURVE_OF(which, index, n) BE_K(which, BE_CURVE *(index) + (n))
-#define BE_IMPEDANCE(which, index, shape, inside)                                                                      \
-    be_impedance_of(shape, inside, BE_CURVE_OF(which, index, BE_LEAST), BE_CURVE_OF(which, index, BE_MOST),            \
-                    BE_CURVE_OF(which, index, BE_WIDTH), BE_CURVE_OF(which, index, BE_MIDPOINT),                       \
-                    BE_CURVE_OF(which, index, BE_BELOW), BE_CURVE_OF(which, index, BE_ABOVE))
+#define BE_IMPEDANCE(which, index, shape, inside) BE_IMPEDANCE_AT(which, BE_CURVE *(index), shape, inside)
+/* The same for numbers that begin at `first`. */
+#define BE_IMPEDANCE_AT(which, first, shape, inside)                                                                   \
+    be_impedance_of(shape, inside, BE_K(which, (first) + BE_LEAST), BE_K(which, (first) + BE_MOST),                    \
+                    BE_K(which, (first) + BE_WIDTH), BE_K(which, (first) + BE_MIDPOINT),                               \
+                    BE_K(which, (first) + BE_BELOW), BE_K(which, (first) + BE_ABOVE))
 BE_INLINE be_vd be_impedance_of(int shape, be_vd inside, be_vd least, be_vd most, be_vd width, be_vd midpoint,
                                 be_vd below, be_vd above) {
     if (shape == BE_FLAT) return 0.5 * (least + most);

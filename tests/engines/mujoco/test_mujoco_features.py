@@ -36,7 +36,7 @@ UNREAD = {
     r"body_conaffinity",
     "noslip iterations: MuJoCo solves these constraints": r"noslip_tolerance",
     "actuators with several inputs or outputs (nactuator, nout)": r"actuator_(ctrl|out)\w+",
-    "constraints.py puts these names together": r"pair_(gap|solref|solimp)",
+    "constraints.py puts these names together": r"pair_(margin|gap|friction|solref|solimp)",
     "the compiler's, or other ways to find what is read": r"body_geomadr|tree_bodyadr|tree_bodynum|tree_dofadr|"
     r"tendon_tree\w+|tendon_type|tendon_actuatorid|actuator_length0|dof_Madr|mapM2M|nM|nJmom|nwrap|nemax|nconmax|"
     r"njmax|neq|nexclude|nuserdata|sensor_noise|signature",

@@ -36,7 +36,7 @@ def test_random_models(isa, monkeypatch):
         together += 1
         names = SENSORS_ALONE if seed % 3 == 0 else _core.PHYSICS_ARRAYS
         rng, calls = np.random.default_rng(seed), (1, 4, 30, 2, 60, 3)
-        difference, count, _ = compare(model, rng, calls, names, seed % 2 > 0, seed % 5 > 2)
+        difference, count, _ = compare(model, rng, calls, names, seed % 2 > 0, seed % 5 > 2, seed % 7 > 4)
         compared += count
         if difference:
             wrong.append((seed, difference))

@@ -13,13 +13,13 @@ BE_INLINE round_box round_box_of(const be_physics_group *g, const int wide, int 
     round_box r = {.geom = geom, .box = box, .axes = g->geom_xmat + 9 * box, .middle = g->geom_xpos + 3 * box};
     for (int i = 0; i < 3; i++) r.size[i] = BE_K(geom_size, 3 * box + i);
     r.radius = BE_K(geom_size, 3 * geom);
-    r.begin = BE_K(pair_begin, pair);
+    r.begin = BE_PAIR(BEGIN, pair, 0);
     return r;
 }
 
 /* Lanes in which the two are near enough to touch. */
 BE_INLINE be_vl near_box(const be_physics_group *g, const int wide, int pair, const round_box *r) {
-    const be_vd reach = BE_K(pair_reach, 3 * pair) + BE_SLACK;
+    const be_vd reach = BE_PAIR(REACH, pair, 0) + BE_SLACK;
     be_vd apart[3];
     be_sub3(apart, g->geom_xpos + 3 * r->geom, r->middle);
     return be_dot3(apart, apart) <= reach * reach;
@@ -213,8 +213,8 @@ BE_INLINE be_vd second_of_face(const axis_box *a, const be_vd *size, be_vd none)
  * another if the axis is not steep. */
 BE_INLINE be_vl capsule_box(be_physics_group *g, const int wide, int pair, int k) {
     const round_box r = round_box_of(g, wide, pair);
-    const be_vl near = near_box(g, wide, pair, &r), no = be_lane_numbers() < 0;
-    if (!be_any(near)) return no;
+    const be_vl near = near_box(g, wide, pair, &r) & be_lanes_of(be_physics_pair_near(g, pair));
+    if (!be_any(near)) return near;
     const be_vd *axes = g->geom_xmat + 9 * r.geom, length = BE_K(geom_size, 3 * r.geom + 1), none = be_set1(-4);
     const be_vd axis[3] = {axes[2], axes[5], axes[8]}, zero = be_set1(0);
     axis_box a = {.at = zero, .at_edge = zero, .direction = number(0), .face = number(-1), .edge = number(0)};

@@ -25,7 +25,7 @@ static void put(be_physics_group *g, int k, int lane, const be_physics_contact *
 
 be_vl BE_PHYSICS_LOOK_NAME(called)(be_physics_group *g, int pair, int first) {
     const int wide = g->wide, room = (int)g->m->num_candidates - first;
-    const be_vd begin = BE_K(pair_begin, pair);
+    const be_vd begin = BE_PAIR(BEGIN, pair, 0);
     be_vl all = be_lane_numbers() < 0;
     int most = 0;
     for (unsigned left = be_physics_pair_near(g, pair) & g->present & ~g->left; left; left &= left - 1) {

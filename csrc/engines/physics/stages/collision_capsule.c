@@ -20,7 +20,7 @@ BE_INLINE be_vl balls(be_physics_group *g, const int wide, int pair, int k, be_v
     const be_vd other = BE_K(geom_size, 3 * g->m->pair_geoms[2 * pair + 1]);
     be_vd apart[3];
     be_sub3(apart, one, two);
-    const be_vd squared = be_dot3(apart, apart), most = BE_K(pair_begin, pair) + radius + other;
+    const be_vd squared = be_dot3(apart, apart), most = BE_PAIR(BEGIN, pair, 0) + radius + other;
     const be_vd distance = be_sqrt(squared) - radius - other;
     const be_vl here = near & (squared <= most * most);
     ((be_vl *)g->contact_found)[k] = here;
@@ -108,7 +108,7 @@ BE_INLINE be_vl two_capsules(be_physics_group *g, const int wide, int pair, int 
 /* Two spheres or capsules, as candidates k and k + 1. */
 BE_INLINE be_vl capsules(be_physics_group *g, const int wide, int pair, int k) {
     const int first = g->m->pair_geoms[2 * pair], second = g->m->pair_geoms[2 * pair + 1];
-    const be_vd reach = BE_K(pair_reach, 3 * pair) + BE_SLACK;
+    const be_vd reach = BE_PAIR(REACH, pair, 0) + BE_SLACK;
     be_vd apart[3], one[3], two[3];
     be_sub3(apart, g->geom_xpos + 3 * second, g->geom_xpos + 3 * first);
     const be_vl near = be_dot3(apart, apart) <= reach * reach;

@@ -10,7 +10,7 @@ BE_INLINE be_vl touch(be_physics_group *g, const int wide, int pair, int k, cons
     be_vd apart[3];
     be_sub3(apart, centre, g->geom_xpos + 3 * plane);
     const be_vd height = be_dot3(apart, normal), distance = height - radius;
-    const be_vl here = height <= BE_K(pair_begin, pair) + radius;
+    const be_vl here = height <= BE_PAIR(BEGIN, pair, 0) + radius;
     ((be_vl *)g->contact_found)[k] = here;
     if (!be_any(here)) return here;
     const be_vd scale = -distance / 2 - radius;
@@ -58,7 +58,7 @@ BE_INLINE be_vl touch_at(be_physics_group *g, int k, be_vl here, be_vd distance,
 BE_INLINE be_vl plane_cylinder(be_physics_group *g, const int wide, int pair, int k) {
     const int plane = g->m->pair_geoms[2 * pair], geom = g->m->pair_geoms[2 * pair + 1];
     const be_vd *ground = g->geom_xmat + 9 * plane, *axes = g->geom_xmat + 9 * geom, *middle = g->geom_xpos + 3 * geom;
-    const be_vd begin = BE_K(pair_begin, pair), radius = BE_K(geom_size, 3 * geom),
+    const be_vd begin = BE_PAIR(BEGIN, pair, 0), radius = BE_K(geom_size, 3 * geom),
                 half = BE_K(geom_size, 3 * geom + 1);
     const be_vd normal[3] = {ground[2], ground[5], ground[8]};
     be_vd axis[3] = {axes[2], axes[5], axes[8]}, out[3], aside[3], place[3];
@@ -107,7 +107,7 @@ BE_INLINE be_vl plane_box(be_physics_group *g, const int wide, int pair, int k) 
     const be_vd normal[3] = {ground[2], ground[5], ground[8]};
     be_vd apart[3];
     be_sub3(apart, middle, g->geom_xpos + 3 * plane);
-    const be_vd height = be_dot3(apart, normal), reach = BE_K(pair_reach, 3 * pair) + BE_SLACK;
+    const be_vd height = be_dot3(apart, normal), reach = BE_PAIR(REACH, pair, 0) + BE_SLACK;
     be_vl found = be_lane_numbers() < 0, count = be_lane_numbers() * 0;
     if (!be_any(height <= reach)) return found;
     for (int i = 0; i < 8; i++) {
@@ -118,7 +118,7 @@ BE_INLINE be_vl plane_box(be_physics_group *g, const int wide, int pair, int k) 
         }
         be_mul_mat_vec3(corner, g->geom_xmat + 9 * geom, corner);
         const be_vd down = be_dot3(normal, corner), distance = height + down;
-        const be_vl low = (distance <= BE_K(pair_begin, pair)) & (down <= 0) & (count < 4);
+        const be_vl low = (distance <= BE_PAIR(BEGIN, pair, 0)) & (down <= 0) & (count < 4);
         count -= low; /* which is -1 */
         be_add_to(corner, middle, 3);
         found |= touch_at(g, k + i, low, distance, corner, normal);
@@ -145,6 +145,6 @@ BE_INLINE be_vl plane_ellipsoid(be_physics_group *g, const int wide, int pair, i
     be_add_to(point, g->geom_xpos + 3 * geom, 3);
     be_sub3(apart, point, g->geom_xpos + 3 * plane);
     const be_vd distance = be_dot3(normal, apart);
-    return touch_at(g, k, distance <= BE_K(pair_begin, pair), distance, point, normal);
+    return touch_at(g, k, distance <= BE_PAIR(BEGIN, pair, 0), distance, point, normal);
 }
 BE_PHYSICS_LOOK(plane_ellipsoid)

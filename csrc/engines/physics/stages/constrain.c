@@ -86,7 +86,8 @@ static unsigned find(be_physics_group *g) {
     const unsigned touching = be_physics_collide(g) & g->present;
     for (unsigned left = g->called; left; left &= left - 1) g->job->called[__builtin_ctz(left)]++;
     note(g, g->crowded & ~known, BE_LEFT_ROWS);
-    note(g, g->left & ~known & ~g->crowded, BE_LEFT_PLACES);
+    note(g, g->edges & ~known & ~g->crowded, BE_LEFT_EDGES);
+    note(g, g->left & ~known & ~g->crowded & ~g->edges, BE_LEFT_PLACES);
     return touching;
 }
 
@@ -112,6 +113,7 @@ void be_physics_constrain_lanes(be_physics_group *g) {
     unsigned limits = be_mask_bits(g->wide ? limited(g, 1) : limited(g, 0)) & g->present;
     if (m->ntendon) limits |= taut_lanes(g, BE_LIMIT_OWN);
     const unsigned at_limit = m->ntendon ? taut_lanes(g, BE_LIMIT_FOREIGN) : 0;
+    if (m->num_pairs) be_physics_find_near(g);
     unsigned foreign = *m->always ? g->present : m->num_pairs ? be_physics_near(g) & g->present : 0;
     if (*m->solves == BE_SOLVES_NOTHING) {
         foreign |= at_limit;

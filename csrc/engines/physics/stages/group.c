@@ -1,6 +1,7 @@
 /* Makes groups of lanes, copies numbers into them and out of them, and has the table by which they are reached. */
 #include "engines/physics/group.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "batchenv.h"
@@ -8,6 +9,9 @@
 #define LINE 64 /* bytes of a cache line */
 
 static size_t rounded(size_t bytes) { return (bytes + LINE - 1) / LINE * LINE; }
+
+enum { BIT_SETS = 3 }; /* of pairs: always, near, filled */
+static size_t set_bytes(const be_physics_model *m) { return rounded((size_t)be_physics_words(m) * sizeof(uint64_t)); }
 
 static size_t bytes(const be_physics_model *m) {
     size_t vectors = (size_t)m->num_floats;
@@ -18,7 +22,7 @@ static size_t bytes(const be_physics_model *m) {
     const size_t places = *m->sparse ? rounded((size_t)m->num_rows * (sizeof(be_chain) + sizeof(int))) : 0;
     return rounded(sizeof(be_physics_group)) + places + rounded(vectors * sizeof(be_vd)) +
            rounded((size_t)m->num_rows * sizeof(int)) +
-           rounded((size_t)m->num_candidates * sizeof(be_physics_touching));
+           rounded((size_t)m->num_candidates * sizeof(be_physics_touching)) + BIT_SETS * set_bytes(m);
 }
 
 static be_physics_group *make(const be_physics_model *m, void *memory) {
@@ -37,6 +41,13 @@ static be_physics_group *make(const be_physics_model *m, void *memory) {
     g->touching = (be_physics_touching *)((char *)g->row_dim + rounded((size_t)m->num_rows * sizeof(int)));
     g->row_chain = (be_chain *)((char *)g->touching + rounded((size_t)m->num_candidates * sizeof *g->touching));
     g->row_block = (int *)(g->row_chain + (*m->sparse ? m->num_rows : 0));
+    char *sets = (char *)memory + bytes(m) - BIT_SETS * set_bytes(m);
+    g->always = (uint64_t *)sets;
+    g->near = (uint64_t *)(sets + set_bytes(m));
+    g->filled = (uint64_t *)(sets + 2 * set_bytes(m));
+    for (int64_t k = 0; k < m->num_always; k++) {
+        g->always[m->always_pairs[k] / 64] |= (uint64_t)1 << m->always_pairs[k] % 64;
+    }
     for (int k = 0; k < m->nf; k++) { /* of friction loss: these rows are never written over */
         const int id = m->friction_id[k], dof = id < m->nv ? id : m->ten_J_colind[m->ten_J_rowadr[id - m->nv]];
         be_vd *tree = &g->row_tree[m->ne + k];
@@ -77,21 +88,66 @@ static void pad(be_physics_group *g) {
 
 enum { NEARBY = 64 }; /* numbers whose columns fit into the nearest cache */
 
+/* Copies numbers begin to end - 1 of all lanes into columns. */
+static void fill_range(be_physics_group *g, int64_t begin, int64_t end) {
+    const be_physics_job *job = g->job;
+    for (int64_t next; begin < end; begin = next) {
+        next = begin + NEARBY < end ? begin + NEARBY : end;
+        for (int lane = 0; lane < BE_VL; lane++) {
+            const double *floats = job->floats[lane < job->count ? lane : 0];
+            for (int64_t i = begin; i < next; i++) ((double *)&g->wide_columns[i])[lane] = floats[i];
+        }
+    }
+}
+
+/* The same for the geoms that may move, of an array with so many numbers of each. */
+static void fill_moving(be_physics_group *g, int64_t start, int64_t count) {
+    const be_physics_model *m = g->m;
+    for (int64_t begin = 0, end; begin < m->ngeom; begin = end) {
+        const int still = m->body_still[m->geom_bodyid[begin]];
+        for (end = begin + 1; end < m->ngeom && m->body_still[m->geom_bodyid[end]] == still; end++) continue;
+        if (!still) fill_range(g, start + count * begin, start + count * end);
+    }
+}
+
+/* Copies the numbers of all lanes but what is there already, of geoms that never move, and those of pairs: these are
+ * copied where the geoms come near each other. */
+static void fill_columns(be_physics_group *g) {
+    const be_physics_model *m = g->m;
+    const int64_t of_geoms[][2] = {
+        {m->at.geom_pos, 3}, {m->at.geom_quat, 4}, {m->at.geom_size, 3}, {m->at.geom_box, 6}, {m->at.geom_reach, 1}};
+    int64_t begin = 0;
+    for (size_t k = 0; k < sizeof of_geoms / sizeof *of_geoms && g->still_filled; k++) {
+        fill_range(g, begin, of_geoms[k][0]);
+        fill_moving(g, of_geoms[k][0], of_geoms[k][1]);
+        begin = of_geoms[k][0] + of_geoms[k][1] * m->ngeom;
+    }
+    fill_range(g, begin, m->at.pair_numbers);
+    g->still_filled = 1;
+    memset(g->filled, 0, set_bytes(m));
+}
+
+/* Forgets what never moves, unless it is the same in all lanes of this step and of the last one. */
+static void recall_still(be_physics_group *g) {
+    const be_physics_job *job = g->job;
+    const double *digest = job->floats[0] + g->m->at.still_digest;
+    int same = 1;
+    for (int lane = 1; lane < job->count; lane++) {
+        const double *other = job->floats[lane] + g->m->at.still_digest;
+        same &= digest[0] == other[0] && digest[1] == other[1];
+    }
+    if (!same || digest[0] != g->still_from[0] || digest[1] != g->still_from[1]) g->still = g->still_filled = 0;
+    for (int k = 0; k < 2; k++) g->still_from[k] = same ? digest[k] : NAN;
+}
+
 static void step(be_physics_group *g, be_physics_job *job) {
     const unsigned all = (1u << job->count) - 1;
     g->job = job;
     g->floats = job->floats[0];
     g->wide = 0;
     for (int lane = 1; lane < job->count; lane++) g->wide |= job->floats[lane] != job->floats[0];
-    if (g->wide) {
-        for (int64_t begin = 0, end; begin < g->m->num_floats; begin = end) {
-            end = begin + NEARBY < g->m->num_floats ? begin + NEARBY : g->m->num_floats;
-            for (int lane = 0; lane < BE_VL; lane++) {
-                const double *floats = job->floats[lane < job->count ? lane : 0];
-                for (int64_t i = begin; i < end; i++) ((double *)&g->wide_columns[i])[lane] = floats[i];
-            }
-        }
-    }
+    recall_still(g);
+    if (g->wide) fill_columns(g);
     for (int lane = 0; lane < BE_VL; lane++) ((double *)&g->time)[lane] = job->time[lane < job->count ? lane : 0];
     g->columns = g->wide_columns;
     if (job->count < BE_VL) pad(g);

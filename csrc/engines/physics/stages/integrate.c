@@ -168,6 +168,8 @@ BE_INLINE void integrate(be_physics_group *g, const int wide) {
     const be_physics_model *m = g->m;
     const int runge = *m->opt_integrator == BE_RK4;
     drop_bad(g, g->ctrl, m->nu);
+    drop_bad(g, g->mocap_pos, 3 * m->nmocap); /* of which MuJoCo allows any number, too: it steps such lanes */
+    drop_bad(g, g->mocap_quat, 4 * m->nmocap);
     for (int64_t k = 0; k < g->job->steps && g->present; k++) {
         const int final = k == g->job->steps - 1;
         if (g->job->before_step(g->job->context, g, k)) drop_bad(g, g->ctrl, m->nu);

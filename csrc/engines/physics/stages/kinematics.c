@@ -93,14 +93,19 @@ BE_INLINE void kinematics(be_physics_group *g, const int wide) {
     be_zero(g->xipos, 3);
     for (int k = 0; k < 4; k++) g->xquat[k] = be_set1(k == 0);
     for (int k = 0; k < 9; k++) g->xmat[k] = g->ximat[k] = be_set1(k % 4 == 0);
-    for (int i = 1; i < m->nbody; i++) move_body(g, wide, i);
+    const int known = g->still; /* what never moves has its place */
     for (int i = 1; i < m->nbody; i++) {
+        if (!known || !m->body_still[i]) move_body(g, wide, i);
+    }
+    for (int i = 1; i < m->nbody; i++) {
+        if (known && m->body_still[i]) continue;
         be_vd position[3], quat[4];
         GET(position, body_ipos, 3 * i, 3);
         GET(quat, body_iquat, 4 * i, 4);
         place(g, i, m->body_sameframe[i], position, quat, g->xipos + 3 * i, g->ximat + 9 * i);
     }
     for (int i = 0; i < m->ngeom; i++) {
+        if (known && m->body_still[m->geom_bodyid[i]]) continue;
         be_vd position[3], quat[4];
         GET(position, geom_pos, 3 * i, 3);
         GET(quat, geom_quat, 4 * i, 4);
@@ -115,5 +120,7 @@ BE_INLINE void kinematics(be_physics_group *g, const int wide) {
             be_frame_quat(g->site_xquat + 4 * i, g, wide, m->site_bodyid[i], m->site_sameframe[i], quat);
         }
     }
+    if (!known) be_physics_bound_still(g);
+    g->still = 1;
 }
 BE_PHYSICS_STAGE(kinematics)

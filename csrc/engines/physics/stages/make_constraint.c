@@ -109,9 +109,9 @@ BE_INLINE void append_cone(be_physics_group *g, const int wide, unsigned here, i
     const int dim = m->pair_dim[pair];
     const be_vd resistance = R / be_positive(BE_K(opt_impratio, 0));
     be_vd f[BE_CONE_DIMS], Rs[BE_CONE_DIMS] = {R, resistance}, aref[BE_CONE_DIMS];
-    f[1] = BE_K(pair_friction, 5 * pair);
+    f[1] = BE_PAIR(FRICTION, pair, 0);
     f[0] = f[1] * be_sqrt(resistance / R);
-    for (int j = 2; j < dim; j++) f[j] = BE_K(pair_friction, 5 * pair + j - 1);
+    for (int j = 2; j < dim; j++) f[j] = BE_PAIR(FRICTION, pair, j - 1);
     for (int j = 2; j < dim; j++) Rs[j] = resistance * f[1] * f[1] / (f[j] * f[j]);
     for (int j = 0; j < dim; j++) {
         const be_vd velocity = be_dot(g->contact_jacobian + j * m->nv, g->qvel, m->nv);
@@ -276,9 +276,10 @@ BE_INLINE void contact(be_physics_group *g, const int wide, unsigned here, int p
     }
     jacobian(g, from, to, k, dim > 3 ? dim - 3 : 0);
     if (*m->sparse) pack(m, chain, g->contact_jacobian, dim > 3 ? dim : 3);
-    const be_vd inside = g->contact_dist[k] - BE_K(pair_margin, pair), friction = BE_K(pair_friction, 5 * pair);
-    const be_curve c = {BE_CURVE_OF(pair_curve, pair, BE_STIFFNESS), BE_CURVE_OF(pair_curve, pair, BE_DAMPING),
-                        BE_IMPEDANCE(pair_curve, pair, m->pair_shape[pair], inside)};
+    const be_vd inside = g->contact_dist[k] - BE_PAIR(MARGIN, pair, 0), friction = BE_PAIR(FRICTION, pair, 0);
+    const be_curve c = {
+        BE_PAIR(CURVE, pair, BE_STIFFNESS), BE_PAIR(CURVE, pair, BE_DAMPING),
+        BE_IMPEDANCE_AT(pair_numbers, BE_PAIR_NUMBERS * pair + BE_PAIR_CURVE, m->pair_shape[pair], inside)};
     const be_vd weight = BE_K(body_invweight0, 2 * from) + BE_K(body_invweight0, 2 * to);
     if (dim == 1 || *m->opt_cone) {
         const be_vd R = be_positive((1 - c.impedance) * weight / c.impedance);
@@ -292,7 +293,7 @@ BE_INLINE void contact(be_physics_group *g, const int wide, unsigned here, int p
     const be_vd R = be_positive((1 - c.impedance) * (weight + friction * friction * weight) / c.impedance);
     const be_vd mu = friction * be_sqrt(R / be_positive(BE_K(opt_impratio, 0)) / R);
     for (int axis = 1; axis < dim; axis++) {
-        const be_vd steep = BE_K(pair_friction, 5 * pair + axis - 1);
+        const be_vd steep = BE_PAIR(FRICTION, pair, axis - 1);
         be_vd *restrict plus = g->rows + 2 * (axis - 1) * nv, *restrict minus = plus + nv;
         for (int i = 0; i < chain.count; i++) {
             const be_vd normal = g->contact_jacobian[i], along = g->contact_jacobian[axis * nv + i];

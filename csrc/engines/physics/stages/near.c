@@ -81,7 +81,8 @@ BE_INLINE be_vd box_above(const be_physics_group *g, const int wide, int plane, 
 BE_INLINE be_vl pair_near(const be_physics_group *g, const int wide, int pair) {
     const int first = g->m->pair_geoms[2 * pair], second = g->m->pair_geoms[2 * pair + 1];
     const int kind = g->m->pair_kind[pair];
-    const be_vd reach = BE_K(pair_reach, 3 * pair) + BE_SLACK, gap = BE_K(pair_reach, 3 * pair + 2) + BE_SLACK;
+    const be_vd reach = BE_PAIR(REACH, pair, 0) + BE_SLACK;
+    const be_vd gap = BE_K(geom_reach, first) + BE_K(geom_reach, second) + BE_SLACK;
     be_vd apart[3], a[3], b[3];
     be_sub3(apart, g->geom_xpos + 3 * second, g->geom_xpos + 3 * first);
     if (g->m->geom_type[first] == BE_PLANE) {
@@ -99,7 +100,7 @@ BE_INLINE be_vl pair_near(const be_physics_group *g, const int wide, int pair) {
     const be_vl near = ~(be_dot3(apart, apart) >= reach * reach);
     if (!be_any(near)) return near;
     if (kind != BE_PAIR_CAPSULES) return near & ~boxes_apart(g, wide, first, second, apart, gap);
-    const be_vd radii = BE_K(pair_reach, 3 * pair + 1) + BE_SLACK;
+    const be_vd radii = BE_PAIR(REACH, pair, 1) + BE_SLACK;
     half_axis(a, g, wide, first);
     half_axis(b, g, wide, second);
     return near & ~(axes_apart(apart, a, b) >= radii * radii);
@@ -107,8 +108,8 @@ BE_INLINE be_vl pair_near(const be_physics_group *g, const int wide, int pair) {
 
 BE_INLINE be_vl near(const be_physics_group *g, const int wide) {
     be_vl found = be_lane_numbers() < 0;
-    for (int k = 0; k < g->m->num_pairs; k++) {
-        if (g->m->pair_own[k] == BE_OWN_NOT) found |= pair_near(g, wide, k);
+    BE_FOR_NEAR(g, pair) {
+        if (g->m->pair_own[pair] == BE_OWN_NOT) found |= pair_near(g, wide, pair);
     }
     return found;
 }
