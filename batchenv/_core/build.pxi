@@ -21,6 +21,7 @@ def _choose_math():
     wrong = [name for name, arguments in functions.items() if not _choose_function(name, *arguments)]
     angles = functions["sin"][0]
     be_libm_choose_sincos(<const double *>cnp.PyArray_DATA(angles), angles.size)
+    _take_numpy_loops()
     for fused in (1, 0):
         if _numpy_float32_mismatches(fused) == 0:
             _numpy_f32_fused = fused
@@ -52,7 +53,31 @@ def _libm_arguments():
         "sin": (angles,), "cos": (angles,), "exp": (-np.abs(small),), "log1p": (-rng.uniform(0, 1, 2048),),
         "tanh": (small,), "pow": (small, np.full(2048, 2.0)), "fmod": (np.abs(angles), np.full(2048, 2 * math.pi)),
         "remainder": (angles, np.full(2048, 2 * math.pi)), "atan2": (np.abs(small), angles),
+        "log": (np.abs(small),),
     }
+
+
+cdef int _take_numpy_loops() except -1:
+    """Gives kernels the loops of NumPy's functions for float64."""
+    cdef PyUFuncObject *ufunc
+    cdef int function, k
+    for function in range(BE_NUMPY_FUNCTIONS):
+        found = getattr(np, be_numpy_names[function].decode())
+        ufunc = <PyUFuncObject *><PyObject *>found
+        for k in range(ufunc.ntypes):
+            if all(ufunc.types[k * ufunc.nargs + i] == cnp.NPY_DOUBLE for i in range(ufunc.nargs)):
+                be_numpy_set(<be_numpy_function>function, ufunc.functions[k], ufunc.data[k])
+                break
+        else:
+            raise ImportError(f"NumPy {np.__version__} has no {found.__name__} of float64 that batchenv can call")
+    return 0
+
+
+def numpy_function(str name, double x, double y=0):
+    """What kernels get from NumPy's function of that name, of one number or of two."""
+    _choose_math()
+    cdef int function = [known.decode() for known in be_numpy_names].index(name)
+    return be_numpy_call(<be_numpy_function>function, x, y)
 
 
 def _choose_function(str name, cnp.ndarray x, cnp.ndarray y=None):

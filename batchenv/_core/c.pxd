@@ -1,7 +1,7 @@
 """Everything that batchenv._core takes from C: csrc/, OpenMP, CPython."""
 
 from cpython.object cimport PyObject
-from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdint cimport int32_t, int64_t, intptr_t, uint8_t, uint32_t, uint64_t
 
 cdef extern from *:
     """
@@ -92,7 +92,6 @@ cdef extern from "rng.h" nogil:
     ctypedef struct be_rng:
         uint64_t state_lo, state_hi, inc_lo, inc_hi
         uint32_t buffered, has_buffered
-    void be_rng_seed_words(be_rng *rng, const uint32_t *words, size_t n)
     double be_rng_double(be_rng *rng)
     double be_rng_standard_normal(be_rng *rng)
     uint64_t be_rng_bounded(be_rng *rng, uint64_t last)
@@ -217,6 +216,7 @@ cdef extern from "batchenv.h" nogil:
         void *state[BE_MAX_FIELDS]
         int field_size[BE_MAX_FIELDS]
         be_rng *rng
+        unsigned flags
         int32_t *elapsed
         void *engine
         double params[BE_MAX_PARAMS]
@@ -224,7 +224,7 @@ cdef extern from "batchenv.h" nogil:
         const be_space *space
     unsigned BE_ABI
     int be_fail(be_error *, be_status, int64_t, const char *, ...)
-    unsigned BE_LANE_BY_LANE
+    unsigned BE_LANE_BY_LANE, BE_RANDOM_STATE
 
 cdef extern from "core/load/library.h" nogil:
     ctypedef struct be_library:
@@ -300,6 +300,7 @@ cdef extern from "core/params.h" nogil:
 cdef extern from "core/episode.h" nogil:
     ctypedef enum be_autoreset:
         BE_NEXT_STEP, BE_SAME_STEP, BE_DISABLED
+    void be_batch_seed_lane(be_batch *, int64_t, const uint32_t *, size_t, uint64_t)
     int be_batch_observe(be_batch *, int64_t, int64_t, const be_rows *, be_error *)
     int be_batch_observe_first(be_batch *, const int64_t *, int64_t, const be_rows *, be_error *)
     int64_t be_batch_first_pending(const be_batch *, int64_t, int64_t)
@@ -436,6 +437,26 @@ cdef extern from "core/system/fork.h" nogil:
 cdef extern from "numpy_f32.h" nogil:
     void be_set_numpy_f32_fused(int)
     int64_t be_numpy_f32_mismatches(int, const float *, const float *, const float *, int64_t)
+
+cdef extern from "random_state.h" nogil:
+    const char *BE_RANDOM_STATE_NAME
+
+cdef extern from "numpy_loops.h" nogil:
+    enum:
+        BE_NUMPY_FUNCTIONS
+    ctypedef enum be_numpy_function:
+        pass
+    ctypedef void be_numpy_loop(char **, const intptr_t *, const intptr_t *, void *)
+    const char *const be_numpy_names[BE_NUMPY_FUNCTIONS]
+    void be_numpy_set(be_numpy_function, be_numpy_loop *, void *)
+    double be_numpy_call(be_numpy_function, double, double)
+
+cdef extern from "numpy/ufuncobject.h":
+    ctypedef struct PyUFuncObject:
+        int nargs, ntypes
+        be_numpy_loop **functions
+        void **data
+        const char *types
 
 cdef extern from "libm.h" nogil:
     void be_libm_begin()

@@ -46,6 +46,7 @@ cdef extern from "engines/mujoco/mujoco.h" nogil:
     const char *const *be_mujoco_callback_names
     ctypedef struct be_mujoco_lane:
         void *model
+        void *still
         double *state
         double *before
         double **arrays
@@ -63,6 +64,10 @@ cdef extern from "engines/mujoco/mujoco.h" nogil:
         int32_t *tree_asleep
         void **kept
         double **arrays
+        void *model
+        void *still
+        float *heights
+        float *still_heights
         be_physics_group *group
         double **mirror
     ctypedef struct be_mujoco_read:
@@ -94,6 +99,8 @@ cdef extern from "engines/mujoco/mujoco.h" nogil:
     ctypedef struct be_mujoco_source:
         int64_t num_lanes
         void *mj_step
+        void *mj_step1
+        void *mj_step2
         void *mj_forward
         void *mj_reset_data
         void *mj_rne_post_constraint
@@ -121,21 +128,27 @@ cdef extern from "engines/mujoco/mujoco.h" nogil:
         const be_mujoco_read *reads
         double **arrays
         int64_t arrays_per_lane
-        int forces, fused_dot, fused_einsum
+        int64_t num_joints
+        const int32_t *joint_type
+        const int32_t *joint_limited
+        const int32_t *joint_qpos
+        int forces, fresh, fused_dot, fused_einsum, fused_matmul
+        int64_t contacts_at
         int64_t state_size, input_at, num_input, num_trees
         int64_t *kept_bytes
         int64_t row_size, num_arrays
         const int64_t *sizes
         be_mujoco_lane *lanes
         int64_t record_size
-        int64_t num_slots
+        int64_t num_slots, num_heights
+        int terrain_field
         be_mujoco_slot *slots
         be_mujoco_together together
         const be_mujoco_stage *stage
     void be_mujoco_compare(const be_mujoco_source *source, const float *actions, int64_t steps, int64_t *differs,
                            uint8_t *unstable)
-    int be_mujoco_remake(const be_mujoco_source *source, int64_t lane, int stepped, be_mujoco_slot *slot,
-                         double *scratch, be_error *error)
+    int be_mujoco_remake(const be_mujoco_source *source, int64_t lane, const void *model, int stepped,
+                         be_mujoco_slot *slot, double *scratch, be_error *error)
 
 cdef tuple _names(const char *const *names, int count):
     return tuple([names[i].decode() for i in range(count)])
@@ -265,10 +278,12 @@ cdef class MujocoSource(Engine):
         starting: init_qpos, init_qvel. bounds: the lowest and the highest controls. All are float64.
         kept_bytes: how long each of MUJOCO_KEPT is; 0: the model does not have it.
         unstable: the numbers of MUJOCO_UNSTABLE.
+        still: the model with its actuators disabled, if the task is `fresh`.
     """
 
     cdef be_mujoco_source source
     cdef list models  # the lanes'
+    cdef list stills  # the same with their actuators disabled, or None
     cdef list floats  # the lanes' numbers for steps together, or None
     cdef double **arrays  # those of the lanes, then those of the slots
     cdef char *groups  # memory of the slots' groups
@@ -278,13 +293,13 @@ cdef class MujocoSource(Engine):
     cdef public dict raised  # {lane: what a callback of the user's has raised in its last call}
 
     def __cinit__(self, cnp.ndarray records, model, list slots, list fields, starts, sizes, list model_fields,
-                  list reads, dict functions, dict numbers, starting, bounds, kept_bytes, unstable):
+                  list reads, dict functions, dict numbers, starting, bounds, kept_bytes, unstable, still=None):
         cdef be_mujoco_source *source = &self.source
         cdef Py_ssize_t lanes = records.shape[0], i, j, of_data
         cdef be_mujoco_slot *slot
         self.given = source
         self.raised = {}
-        self.models, self.floats = [model] * lanes, [None] * lanes
+        self.models, self.stills, self.floats = [model] * lanes, [still] * lanes, [None] * lanes
         source.num_lanes = lanes
         self._set_functions(functions)
         self._set_numbers(model, numbers)
@@ -317,7 +332,7 @@ cdef class MujocoSource(Engine):
             source.lanes[i].arrays = self.arrays + i * arrays
             for j, start in enumerate(starts):
                 source.lanes[i].arrays[j] = row + <int64_t>start
-            self._put(i, model, None)
+            self._put(i, model, None, still)
             row += records.shape[1]
         for i in range(source.num_slots):
             data, slot = slots[i], &source.slots[i]
@@ -343,6 +358,7 @@ cdef class MujocoSource(Engine):
     cdef int _set_functions(self, dict functions) except -1:
         cdef be_mujoco_source *source = &self.source
         source.mj_step = _address(functions["mj_step"])
+        source.mj_step1, source.mj_step2 = _address(functions["mj_step1"]), _address(functions["mj_step2"])
         source.mj_forward = _address(functions["mj_forward"])
         source.mj_reset_data = _address(functions["mj_resetData"])
         source.mj_rne_post_constraint = _address(functions["mj_rnePostConstraint"])
@@ -365,38 +381,59 @@ cdef class MujocoSource(Engine):
         source.num_qpos, source.num_qvel = model.nq, model.nv
         source.num_ctrl, source.num_body = model.nu, model.nbody
         source.timestep = model.opt.timestep
+        source.num_joints = model.njnt
+        source.joint_type = <const int32_t *>self.keep(np.array(model.jnt_type, np.int32))
+        source.joint_limited = <const int32_t *>self.keep(np.array(model.jnt_limited, np.int32))
+        source.joint_qpos = <const int32_t *>self.keep(np.array(model.jnt_qposadr, np.int32))
         source.fingerprint = numbers["fingerprint"]
         source.state_signature = numbers["state_signature"]
         source.state_size = numbers["state_size"]
         source.input_at, source.num_input = numbers["input_at"], numbers["num_input"]
         source.row_size = numbers["row_size"]
         source.num_trees = numbers["num_trees"]
-        source.forces = numbers["forces"]
+        source.forces, source.fresh = numbers["forces"], numbers["fresh"]
+        source.contacts_at = numbers["contacts_at"]
+        source.fused_matmul = numbers["fused_matmul"]
         source.fused_dot, source.fused_einsum = numbers["fused_dot"], numbers["fused_einsum"]
         return 0
 
-    cdef int _put(self, Py_ssize_t lane, model, floats) except -1:
+    cdef int _put(self, Py_ssize_t lane, model, floats, still) except -1:
         cdef cnp.ndarray numbers = floats, array
         cdef Py_ssize_t k
         self.source.lanes[lane].model = _address(model)
+        self.source.lanes[lane].still = NULL if still is None else _address(still)
         for k in range(len(self.model_fields)):
-            array = getattr(model, self.model_fields[k])  # a view of the model's own memory
+            array = operator.attrgetter(self.model_fields[k])(model)  # a view of the model's own memory
             self.source.lanes[lane].arrays[self.source.num_arrays + k] = <double *>cnp.PyArray_DATA(array)
         self.source.lanes[lane].floats = NULL if floats is None else <double *>cnp.PyArray_DATA(numbers)
-        self.models[lane], self.floats[lane] = model, floats
+        self.models[lane], self.stills[lane], self.floats[lane] = model, still, floats
         return 0
 
-    def put_model(self, Py_ssize_t lane, model, floats=None):
+    def put_model(self, Py_ssize_t lane, model, floats=None, still=None):
         """Gives a lane a model of its own. No worker may be stepping the lane.
 
         floats: the model's numbers, for steps of several lanes at once: see `step_together`. None: the lane is stepped
             by mj_step.
+        still: the same model with its actuators disabled, where the lane's task is `fresh`.
         """
         if not 0 <= lane < self.source.num_lanes:
             raise IndexError(lane)
         if floats is not None:
             floats = self._checked_floats(floats)
-        self._put(lane, model, floats)
+        self._put(lane, model, floats, still)
+
+    def put_terrain(self, int field, list models):
+        """Gives slots models of their own, to which a lane's terrain is copied. To be called before lanes are stepped.
+
+        field: the batch's field with the heights, float32. models: (a copy of the model, the same with its actuators
+            disabled) for each slot.
+        """
+        for i, (model, still) in enumerate(models):
+            self.kept.append((model, still))
+            self.source.slots[i].model, self.source.slots[i].still = _address(model), _address(still)
+            self.source.slots[i].heights = <float *>self.keep(model.hfield_data)
+            self.source.slots[i].still_heights = <float *>self.keep(still.hfield_data)
+        self.source.terrain_field, self.source.num_heights = field, models[0][0].hfield_data.size
 
     cdef _checked_floats(self, floats):
         floats = np.ascontiguousarray(floats, np.float64)
@@ -460,7 +497,7 @@ cdef class MujocoSource(Engine):
         together.isa = chosen
         floats = self._checked_floats(floats)
         for i in range(self.source.num_lanes):
-            self._put(i, self.models[i], floats)
+            self._put(i, self.models[i], floats, self.stills[i])
 
     def compare(self, cnp.ndarray actions, int64_t steps):
         """The self-check of `step_together`: see be_mujoco_compare.
@@ -485,14 +522,16 @@ cdef class MujocoSource(Engine):
             be_mujoco_compare(&self.source, taken, steps, first, bad)
         return differs, unstable.astype(bool)
 
-    def remake(self, Py_ssize_t lane, data, bint stepped):
-        """Gives an mjData of the lane's model the results of the lane's last step or reset: see be_mujoco_remake."""
+    def remake(self, Py_ssize_t lane, data, bint stepped, model=None):
+        """Gives an mjData the results of the lane's last step or reset, with the lane's model or this one: see
+        be_mujoco_remake."""
         cdef be_mujoco_slot slot
         cdef be_error error
         cdef cnp.ndarray array, scratch = np.empty(self.source.state_size)
         cdef double *numbers = <double *>cnp.PyArray_DATA(scratch)
         cdef Py_ssize_t j
         cdef int status
+        cdef const void *shown = NULL if model is None else _address(model)
         memset(&slot, 0, sizeof(slot))
         slot.data = _address(data)
         for j in range(MJ_KEPT):
@@ -500,7 +539,7 @@ cdef class MujocoSource(Engine):
                 array = getattr(data, MUJOCO_KEPT[j])
                 slot.kept[j] = cnp.PyArray_DATA(array)
         with nogil:
-            status = be_mujoco_remake(&self.source, lane, stepped, &slot, numbers, &error)
+            status = be_mujoco_remake(&self.source, lane, shown, stepped, &slot, numbers, &error)
         be_python_has_raised()  # a callback of the user's
         _check(status, &error)
 

@@ -55,7 +55,7 @@ cdef class SteppedLanes(Lanes):
             self._run(&call)
             return 0
         for lane, own in words:
-            be_rng_seed_words(&self.batch.rng[lane], <const uint32_t *><const char *><bytes>own, len(<bytes>own) // 4)
+            be_batch_seed_lane(self.batch, lane, <const uint32_t *><const char *><bytes>own, len(<bytes>own) // 4, 0)
         return 0
 
     def hold_and_step(self, actions, out=None):

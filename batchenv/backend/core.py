@@ -303,11 +303,17 @@ class CoreBackend(Backend):
             return state[name].tolist()
         return np.concatenate([np.atleast_2d(column.T) for column in state.values()]).T
 
-    def generators(self) -> tuple[np.random.Generator, ...]:
-        generators = []
+    def generators(self) -> tuple[np.random.Generator | np.random.RandomState, ...]:
+        generators: list[np.random.Generator | np.random.RandomState] = []
         for lane in range(self.num_envs):
+            state = self.core.rng_state(lane)
+            if state["bit_generator"] == "MT19937":
+                old = np.random.RandomState()
+                old.set_state(state)
+                generators.append(old)
+                continue
             bits = np.random.PCG64(0)
-            bits.state = self.core.rng_state(lane)
+            bits.state = state
             generators.append(np.random.Generator(bits))
         return tuple(generators)
 

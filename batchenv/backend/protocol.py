@@ -244,7 +244,7 @@ class Backend(Protocol):
         raise self._lacks("a question to the envs")
 
     @abstractmethod
-    def generators(self) -> tuple[np.random.Generator, ...]:
+    def generators(self) -> tuple[np.random.Generator | np.random.RandomState, ...]:
         """The lanes' random streams, in their present state; copies."""
 
     def keywords(self) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import AbstractContextManager
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from gymnasium import spaces
@@ -135,7 +135,8 @@ class Base(VectorEnv[Any, Any, NDArray[Any]]):
 
     @property
     def np_random(self) -> tuple[np.random.Generator, ...]:  # pyright: ignore[reportIncompatibleMethodOverride] likewise
-        """A NumPy generator per lane, in the present state of the lane's stream.
+        """A NumPy generator per lane, in the present state of the lane's stream. Where the reference draws from a
+        `numpy.random.RandomState` (DM Control), it is one, too, whatever the annotation says.
 
         A copy: drawing from it does not advance the lane.
         """
@@ -143,7 +144,7 @@ class Base(VectorEnv[Any, Any, NDArray[Any]]):
         if self._seeder.known is None:
             self.reset()
         with backend.hold():
-            return backend.generators()
+            return cast(tuple[np.random.Generator, ...], backend.generators())
 
     @property
     def closed(self) -> bool:

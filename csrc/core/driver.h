@@ -11,6 +11,7 @@
 /* What a BE_LANE_BY_LANE type may do for several lanes at once, before the same thread calls step() for each of them.
  * The action of lane lanes[k] is row places[k] of `rows`. It may leave out any lane. */
 typedef void be_ahead(be_batch *batch, const int64_t *lanes, const int64_t *places, int64_t count, const be_rows *rows);
+typedef void be_starting(be_batch *batch, const int64_t *lanes, int64_t count);
 
 struct be_driver {
     struct be_checked *checked; /* what batch->type points to, if the batch has made it; or NULL */
@@ -46,6 +47,7 @@ struct be_driver {
     uint8_t *lost;           /* 1: the lane has failed in this step, or its type has truncated it */
     int64_t any_failed;
     be_ahead *ahead;         /* BE_LANE_BY_LANE: what open() has set; or NULL */
+    be_starting *starting;   /* the same: called for lanes that are about to be reset, before the first of them is */
     int64_t together, group; /* with `ahead`: how many lanes are best taken at once, and how many gain by that at all */
     _Atomic double lane_ns;  /* what a step of a lane took lately; noted with `ahead` and in rollouts; 0: not known */
     char *texts[BE_MAX_PARAMS]; /* of TEXT params; NULL for others */

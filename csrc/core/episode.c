@@ -8,6 +8,7 @@
 #include "core/error.h"
 #include "core/math/fp.h"
 #include "core/system/clock.h"
+#include "random_state.h"
 
 /* ---- in a step -------------------------------------------------------------------------------------- */
 
@@ -29,6 +30,7 @@ int be_episodes_start(be_batch *batch, const int64_t *lanes, int64_t count, cons
         if (rows->started) rows->started[lanes[k] - rows->first] = 1;
     }
     if (!(type->flags & BE_LANE_BY_LANE)) return type->reset(batch, lanes, count, rows, error);
+    if (batch->driver->starting) batch->driver->starting(batch, lanes, count);
     for (int64_t k = 0; k < count; k++) {
         be_error lane_error;
         lane_error.status = BE_OK;
@@ -112,17 +114,30 @@ const be_error *be_batch_failure(const be_batch *batch, int64_t lane) {
 
 /* ---- seeding and resets ----------------------------------------------------------------------------- */
 
+/* The column of the streams of a type with BE_RANDOM_STATE, or NULL if the type has none. */
+static be_random_state *random_states(const be_batch *batch) {
+    if (!(batch->flags & BE_RANDOM_STATE)) return NULL;
+    const be_field *fields = batch->type->state;
+    int k = 0;
+    while (strcmp(fields[k].name, BE_RANDOM_STATE_NAME) != 0) k++;
+    return batch->state[k];
+}
+
+void be_batch_seed_lane(be_batch *batch, int64_t lane, const uint32_t *words, size_t num_words, uint64_t add) {
+    be_random_state *streams = random_states(batch);
+    if (streams) be_random_state_seed(&streams[lane], words, num_words, add);
+    (void)be_rng_seed_words_plus(&batch->rng[lane], words, num_words, add);
+}
+
 int be_batch_seed(be_batch *batch, const uint32_t *words, size_t num_words, int64_t begin, int64_t end) {
-    if (num_words <= 2) {
+    if (num_words <= 2 && !(batch->flags & BE_RANDOM_STATE)) {
         uint64_t base = (num_words > 0 ? words[0] : 0) | (uint64_t)(num_words > 1 ? words[1] : 0) << 32;
         if (base <= UINT64_MAX - (uint64_t)end) {
             for (int64_t i = begin; i < end; i++) be_rng_seed_u64(&batch->rng[i], base + (uint64_t)i);
             return 0;
         }
     }
-    for (int64_t i = begin; i < end; i++) {
-        if (be_rng_seed_words_plus(&batch->rng[i], words, num_words, (uint64_t)i) != 0) return -1;
-    }
+    for (int64_t i = begin; i < end; i++) be_batch_seed_lane(batch, i, words, num_words, (uint64_t)i);
     return 0;
 }
 

@@ -9,6 +9,9 @@ typedef enum be_autoreset { BE_NEXT_STEP, BE_SAME_STEP, BE_DISABLED } be_autores
 
 #define BE_LIST 256 /* lanes listed for one call of a kernel's reset or observe */
 
+/* Seeds one lane with the integer `words` (little-endian) plus `add`. */
+void be_batch_seed_lane(be_batch *batch, int64_t lane, const uint32_t *words, size_t num_words, uint64_t add);
+
 /* Seeds lanes begin..end-1 with the integer `words` (little-endian) plus the lane's index. */
 int be_batch_seed(be_batch *batch, const uint32_t *words, size_t num_words, int64_t begin, int64_t end);
 

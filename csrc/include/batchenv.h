@@ -358,6 +358,7 @@ typedef struct be_rows {
 #define BE_STEP_FINISHED_HARMLESS 1u /* stepping a finished lane does no harm and draws no random numbers */
 #define BE_LANE_BY_LANE 2u           /* for steps of microseconds: one lane per call, see step() */
 #define BE_OWN_LIMITS 4u             /* step() writes `truncated`, too, and single lanes may fail: see be_fail_lane */
+#define BE_RANDOM_STATE 8u           /* lanes draw from streams of NumPy's older kind: see random_state.h */
 
 struct be_env_type {
     uint32_t abi;          /* BE_ABI. It will always be the first member: it says what the others mean */

@@ -23,6 +23,7 @@ typedef struct be_libm {
     float (*sinf)(float), (*cosf)(float), (*powf)(float, float), (*fmaf)(float, float, float);
     double (*tanh)(double);
     double (*atan2)(double, double);
+    double (*log)(double);
 } be_libm;
 
 extern be_libm be_math;
@@ -31,10 +32,10 @@ extern be_libm be_math;
  * compared, because Python's math module has no counterpart. */
 void be_libm_begin(void);
 
-/* Takes the function `name` (sin, cos, exp, log1p, tanh, or of x and y: pow, fmod, remainder, atan2) from the process
- * if it gives the n `expected` results to the last bit, else the linked one if that does. Returns 1 if either does. If
- * neither does, takes the process's and returns 0. `mismatches` gets the number of results that differ: [0] for the
- * process's function (-1 if it has none of that name), [1] for the linked one. */
+/* Takes the function `name` (sin, cos, exp, log, log1p, tanh, or of x and y: pow, fmod, remainder, atan2) from the
+ * process if it gives the n `expected` results to the last bit, else the linked one if that does. Returns 1 if either
+ * does. If neither does, takes the process's and returns 0. `mismatches` gets the number of results that differ: [0]
+ * for the process's function (-1 if it has none of that name), [1] for the linked one. */
 int be_libm_choose(const char *name, const double *x, const double *y, const double *expected, int64_t n,
                    int64_t mismatches[2]);
 

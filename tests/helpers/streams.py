@@ -1,4 +1,5 @@
-"""The random streams of csrc/include/rng.h, with the methods of numpy.random.Generator(PCG64(SeedSequence(seed))).
+"""The random streams of csrc/include/rng.h, with the methods of numpy.random.Generator(PCG64(SeedSequence(seed))), and
+those of csrc/include/random_state.h, with the methods of numpy.random.RandomState(seed).
 
 batchenv draws only inside its kernels, so a library that tests can call is built here, with the same flags.
 """
@@ -11,7 +12,7 @@ from helpers import compiled
 
 
 def library():
-    return compiled.library("streams.c", "rng.c", "libm.c", "shared.c")
+    return compiled.library("streams.c", "rng.c", "random_state.c", "libm.c", "shared.c")
 
 
 class Stream(ctypes.Structure):
@@ -110,4 +111,60 @@ class Rng:
         array = np.empty(k, np.int64)
         data = ctypes.c_void_p(array.ctypes.data)
         library().be_rng_permutation(ctypes.byref(self._stream), data, ctypes.c_int64(k))
+        return array
+
+
+class OldStream(ctypes.Structure):
+    """be_random_state."""
+
+    _fields_ = [
+        ("key", ctypes.c_uint32 * 624),
+        ("used", ctypes.c_uint32),
+        ("has_gauss", ctypes.c_uint32),
+        ("gauss", ctypes.c_double),
+    ]
+
+
+class RandomState:
+    """One stream of NumPy's older kind. Methods take a count and return an array; arguments are not checked."""
+
+    def __init__(self, seed, add=0):
+        self._stream = OldStream()
+        words = np.array(_words(seed), np.uint32)
+        data, size = ctypes.c_void_p(words.ctypes.data), ctypes.c_size_t(words.size)
+        library().be_random_state_seed(ctypes.byref(self._stream), data, size, ctypes.c_uint64(add))
+
+    @property
+    def state(self):
+        """The state in the form of np.random.RandomState().get_state()."""
+        stream = self._stream
+        return ("MT19937", np.array(stream.key), stream.used, stream.has_gauss, stream.gauss)
+
+    def _fill(self, name, dtype, n, *arguments):
+        out = np.empty(n, dtype)
+        call = getattr(library(), f"random_state_{name}")
+        call(ctypes.byref(self._stream), ctypes.c_void_p(out.ctypes.data), ctypes.c_int64(n), *arguments)
+        return out
+
+    def random_sample(self, n):
+        return self._fill("double", np.float64, n)
+
+    def standard_normal(self, n):
+        return self._fill("normal", np.float64, n)
+
+    def uniform(self, low, high, n):
+        return self._fill("uniform", np.float64, n, ctypes.c_double(low), ctypes.c_double(high))
+
+    def randint(self, low, high, n):
+        return self._fill("integers", np.int64, n, ctypes.c_int64(low), ctypes.c_int64(high))
+
+    def choice_p(self, p, n):
+        weights = np.array(p, np.float64)
+        data = ctypes.c_void_p(weights.ctypes.data)
+        return self._fill("choice_p", np.int64, n, data, ctypes.c_int64(len(weights)))
+
+    def permutation(self, k):
+        array = np.empty(k, np.int64)
+        data = ctypes.c_void_p(array.ctypes.data)
+        library().be_random_state_permutation(ctypes.byref(self._stream), data, ctypes.c_int64(k))
         return array

@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "random_state.h"
+
 /* ---- loading ---------------------------------------------------------------------------------------- */
 
 static int check_types(const be_library *types, const be_measures *measures, be_error *error);
@@ -378,13 +380,17 @@ static int check_setting(const be_env_type *type, const be_setting *setting, con
     return bad(at, "sets a param to a text that is not one of its choices");
 }
 
-/* Whether it has only letters, digits and "._-", and ends with a version such as "-v0". */
+/* Whether it has only letters, digits and "._-", perhaps after a namespace of the same and a /, and ends with a version
+ * such as "-v0". */
 static int is_id(const char *name) {
     if (!is_text(name) || strlen(name) > 100) return 0;
     const char *end = name + strlen(name), *digits = end;
     while (digits > name && digits[-1] >= '0' && digits[-1] <= '9') digits--;
     if (digits == end || digits < name + 3 || digits[-1] != 'v' || digits[-2] != '-') return 0;
-    return strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-") == strlen(name);
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
+    const size_t first = strspn(name, letters);
+    if (first && name[first] == '/') name += first + 1;
+    return strspn(name, letters) == strlen(name) && digits >= name + 3;
 }
 
 static int check_ids(const be_env_type *type, place at) {
@@ -409,6 +415,14 @@ static int check_ids(const be_env_type *type, place at) {
     if (at.row) return BE_OK;
     at.row = -1;
     return bad(&at, "has no row: give the env an id");
+}
+
+static int has_random_state(const be_field *table) {
+    for (; table->name; table++) {
+        if (strcmp(table->name, BE_RANDOM_STATE_NAME) == 0)
+            return table->dtype == BE_U8 && table->size == (int)sizeof(be_random_state);
+    }
+    return 0;
 }
 
 static int check_type(const be_env_type *type, const be_table_bytes *bytes, be_error *error) {
@@ -446,10 +460,13 @@ static int check_type(const be_env_type *type, const be_table_bytes *bytes, be_e
     at.table = ".frames_per_second";
     if (type->frames_per_second < 0) return bad(&at, "must not be below 0: leave it out, or give the rate of pictures");
     at.table = ".flags";
-    if (type->flags & ~(BE_STEP_FINISHED_HARMLESS | BE_LANE_BY_LANE | BE_OWN_LIMITS)) {
-        return bad(&at, "has bits without a meaning: use BE_STEP_FINISHED_HARMLESS, BE_LANE_BY_LANE and BE_OWN_LIMITS "
-                        "only");
+    if (type->flags & ~(BE_STEP_FINISHED_HARMLESS | BE_LANE_BY_LANE | BE_OWN_LIMITS | BE_RANDOM_STATE)) {
+        return bad(&at, "has bits without a meaning: use BE_STEP_FINISHED_HARMLESS, BE_LANE_BY_LANE, BE_OWN_LIMITS "
+                        "and BE_RANDOM_STATE only");
     }
+    if ((type->flags & BE_RANDOM_STATE) && !has_random_state(type->state))
+        return bad(&at, "has BE_RANDOM_STATE, but .state has no BE_RANDOM_STATE_FIELD: put it there, or leave out the "
+                        "flag");
     if ((type->flags & BE_LANE_BY_LANE) && (type->flags & BE_OWN_LIMITS))
         return bad(&at, "has both BE_LANE_BY_LANE and BE_OWN_LIMITS: leave out the latter, which the former includes");
     at.table = ".saved_bytes, .save and .load";

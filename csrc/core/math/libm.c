@@ -37,6 +37,7 @@ static void sin_and_cos(double x, double *sine, double *cosine) {
         .fmaf = fmaf,                                                                                                  \
         .tanh = tanh,                                                                                                  \
         .atan2 = atan2,                                                                                                \
+        .log = log,                                                                                                    \
     }
 static const be_libm linked = LINKED;
 be_libm be_math = LINKED;
@@ -95,7 +96,7 @@ int be_libm_choose(const char *name, const double *x, const double *y, const dou
         {"exp", offsetof(be_libm, exp)},     {"log1p", offsetof(be_libm, log1p)},
         {"tanh", offsetof(be_libm, tanh)},   {"pow", offsetof(be_libm, pow)},
         {"fmod", offsetof(be_libm, fmod)},   {"remainder", offsetof(be_libm, remainder)},
-        {"atan2", offsetof(be_libm, atan2)},
+        {"atan2", offsetof(be_libm, atan2)}, {"log", offsetof(be_libm, log)},
     };
     for (size_t i = 0; i < sizeof functions / sizeof *functions; i++) {
         if (strcmp(name, functions[i].name) != 0) continue;

@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "libm.h"
+#include "core/math/words.h"
 #include "core/math/ziggurat.h"
 
 /* ---- seeding ------------------------------------------------------------------------------------------
@@ -69,22 +70,15 @@ void be_rng_seed_u64(be_rng *rng, uint64_t seed) {
     start(rng, pool);
 }
 
-/* Word i of the sum of `words` and the `carry` that the lower words left; above the n words there are zeros. */
-static inline uint32_t word_plus(const uint32_t *words, size_t n, size_t i, uint64_t *carry) {
-    uint64_t sum = (i < n ? words[i] : 0) + (*carry & UINT32_MAX);
-    *carry = (*carry >> 32) + (sum >> 32);
-    return (uint32_t)sum;
-}
-
 int be_rng_seed_words_plus(be_rng *rng, const uint32_t *words, size_t n, uint64_t add) {
     /* SeedSequence would also hash a zero word beyond the fourth, so the highest word must not be zero. If words[n - 1]
      * is not zero, neither is the highest word of the sum: where that word becomes zero, a carry follows it. */
     while (n > 0 && words[n - 1] == 0) n--;
     uint32_t first[4], pool[4], constant;
-    for (size_t i = 0; i < 4; i++) first[i] = word_plus(words, n, i, &add);
+    for (size_t i = 0; i < 4; i++) first[i] = be_word_plus(words, n, i, &add);
     fill_pool(pool, &constant, first[0], first[1], first[2], first[3]);
     for (size_t i = 4; i < n || add != 0; i++) {
-        uint32_t word = word_plus(words, n, i, &add);
+        uint32_t word = be_word_plus(words, n, i, &add);
         for (int j = 0; j < 4; j++) mix(&pool[j], word, &constant);
     }
     start(rng, pool);

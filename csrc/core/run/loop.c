@@ -101,6 +101,11 @@ static int steps_ahead(const be_call *c) {
     return c->batch->driver->ahead && (c->verb == BE_STEP || c->verb == BE_STEP_LISTED || c->verb == BE_ROLLOUT);
 }
 
+/* Whether lanes that are reset begin their episodes together. */
+static int begins_ahead(const be_call *c) {
+    return c->batch->driver->starting && (c->verb == BE_RESET || c->verb == BE_RESET_SOME);
+}
+
 /* How many lanes are stepped ahead at a time: as many as are best, but signals are to be looked at in time. */
 static int64_t lanes_ahead(const struct be_driver *driver) {
     const double ns = atomic_load_explicit(&driver->lane_ns, memory_order_relaxed);
@@ -112,7 +117,9 @@ static int64_t lanes_ahead(const struct be_driver *driver) {
 static void choose_grain(be_call *c) {
     if (c->by_lane) {
         const int64_t share = (c->total + c->threads - 1) / c->threads;
-        c->grain = steps_ahead(c) ? least(lanes_ahead(c->batch->driver), share) : 1;
+        c->grain = steps_ahead(c)    ? least(lanes_ahead(c->batch->driver), share)
+                   : begins_ahead(c) ? least(c->batch->driver->group, share)
+                                     : 1;
         return;
     }
     c->grain = c->verb == BE_ROLLOUT ? whole_blocks(ROLLOUT_STEPS / c->num_steps, BE_LIST) : c->lone;
