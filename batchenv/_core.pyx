@@ -7,6 +7,7 @@ import copy
 import enum
 import itertools
 import math
+import operator
 import os
 import reprlib
 import time

@@ -38,7 +38,7 @@ def _spec(space: Any, name: str) -> Any:
     if isinstance(space, spaces.Tuple):
         return tuple(_spec(part, f"{name}[{i}]") for i, part in enumerate(space))
     if isinstance(space, spaces.Dict):
-        return {key: _spec(part, f"{name}[{key!r}]") for key, part in space.items()}
+        return {key: _spec(part, key) for key, part in space.items()}
     if isinstance(space, spaces.Text):
         return specs.StringArray((), name=name)
     if isinstance(space, spaces.Discrete) and space.start == 0:
@@ -49,6 +49,8 @@ def _spec(space: Any, name: str) -> Any:
         return specs.BoundedArray(space.shape, space.dtype, 0, 1, name)
     if isinstance(space, spaces.MultiDiscrete):
         return specs.BoundedArray(space.shape, space.dtype, space.start, space.start + space.nvec - 1, name)
+    if np.all(np.isneginf(space.low) & np.isposinf(space.high)):
+        return specs.Array(space.shape, space.dtype, name)
     return specs.BoundedArray(space.shape, space.dtype, space.low, space.high, name)
 
 

@@ -31,7 +31,11 @@ typedef struct be_mujoco_read {
     double *const *arrays;                    /* of all lanes: see be_mujoco_arrays */                                 \
     int64_t arrays_per_lane;                                                                                           \
     int fused_dot;    /* 1 if NumPy's dot of a few numbers uses fused multiply-adds */                                 \
-    int fused_einsum; /* the same for einsum */
+    int fused_einsum; /* the same for einsum */                                                                        \
+    int fused_matmul; /* and for the dot of two matrices */                                                            \
+    int64_t num_joints;                                                                                                \
+    /* Of each joint: its type (mjtJoint), whether it has limits, and where its positions begin. */                    \
+    const int32_t *joint_type, *joint_limited, *joint_qpos;
 typedef struct be_mujoco_view {
     BE_MUJOCO_VIEW
 } be_mujoco_view;
@@ -48,12 +52,13 @@ static inline double *const *be_mujoco_arrays(const be_batch *batch, int64_t lan
 /* ---- params that all types have, first in their tables ---------------------------------------------- */
 
 enum { MJ_FRAME_SKIP, MJ_ON_UNSTABLE, MJ_PARAMS };
-#define MJ_SHARED_PARAMS(frame_skip_default)                                                                           \
+#define MJ_SHARED_PARAMS(frame_skip_default) MJ_PARAMS_WITH(frame_skip_default, 0)
+#define MJ_PARAMS_WITH(frame_skip_default, on_unstable_default)                                                        \
     [MJ_FRAME_SKIP] =                                                                                                  \
         {"frame_skip", BE_PARAM_INT, frame_skip_default, 1, 1e6, NULL, "MuJoCo's steps per step of the env", 1},       \
     [MJ_ON_UNSTABLE] = {"on_unstable",                                                                                 \
                         BE_PARAM_CHOICE,                                                                               \
-                        0,                                                                                             \
+                        on_unstable_default,                                                                           \
                         0,                                                                                             \
                         0,                                                                                             \
                         be_mujoco_on_unstable,                                                                         \
@@ -111,10 +116,24 @@ int be_mujoco_begin(be_batch *batch, int64_t lane, be_error *error);
  * first observation. */
 int be_mujoco_begin_controlled(be_batch *batch, int64_t lane, be_error *error);
 
-/* To be called after either of them, by a task whose episodes start after the robot has come to rest: takes MuJoCo's
- * steps with the controls that are in the lane's arrays, and sets the time back to 0. Neither .control nor .recontrol
- * is asked, and lanes are not stepped together. */
-int be_mujoco_settle(be_batch *batch, int64_t lane, int64_t steps, be_error *error);
+/* For tasks whose episodes start after the robot has come to rest. open() says so with be_mujoco_open_settling, and
+ * reset calls be_mujoco_settle for each lane: `begin` starts the episode (be_mujoco_begin and the like), writes the
+ * controls, and returns how many of MuJoCo's steps there are to be with these, or -1 if it has failed; when they are
+ * taken, the time is set back to 0. Where many lanes are reset at once, begin() is called for all of them first, and
+ * their steps are taken together. Neither .control nor .recontrol is asked. */
+typedef int64_t be_mujoco_settling(be_batch *batch, int64_t lane, be_error *error);
+int be_mujoco_open_settling(be_batch *batch, const void *engine, be_mujoco_settling *begin, be_error *error);
+int be_mujoco_settle(be_batch *batch, int64_t lane, be_error *error);
+
+/* For tasks whose starts follow from the physics, as DM Control's do: mj_resetData and mj_forward, without actuators;
+ * and mj_forward for the qpos and qvel that the caller has written into the lane's arrays since, as often as it likes.
+ * contacts: set to how many contacts there are; or NULL. The lane's arrays show the results. */
+int be_mujoco_reset(be_batch *batch, int64_t lane, be_error *error);
+int be_mujoco_evaluate(be_batch *batch, int64_t lane, int *contacts, be_error *error);
+
+/* To be called after be_mujoco_reset: takes a step of MuJoCo from the qpos and qvel that the caller has written since.
+ * As in DM Control, it still has the forces of where the reset was (mj_step2). */
+int be_mujoco_drop(be_batch *batch, int64_t lane, be_error *error);
 
 /* The most common start: init_qpos + uniform(-scale, scale), and init_qvel + the same or, with `normal`,
  * init_qvel + scale * standard_normal(). */
@@ -135,6 +154,10 @@ double *be_mujoco_push_of(const be_batch *batch, int64_t lane, int64_t body);
  * ended. */
 void be_mujoco_put_velocities(const be_batch *batch, int64_t lane);
 
+/* The activations of the lane's actuators, where the model has such: a start that follows from the physics may write
+ * them after be_mujoco_reset(). The array "act", which a task may read, shows them after be_mujoco_evaluate(). */
+double *be_mujoco_activations_of(const be_batch *batch, int64_t lane);
+
 /* Zeroes the infos of a lane's row. */
 void be_mujoco_clear_info(const be_batch *batch, int64_t lane, const be_rows *rows);
 
@@ -146,8 +169,9 @@ void be_mujoco_save(const be_batch *batch, int64_t lane, void *bytes);
 void be_mujoco_load(be_batch *batch, int64_t lane, const void *bytes);
 int be_mujoco_check_state(const be_batch *batch, const void *const *columns, int64_t count, be_error *error);
 #define MJ_ID(name, limit, threshold) ((const be_id[]){{name, limit, threshold}, {0}}) /* the one id of a type */
-#define MJ_MEMBERS_OF(family_)                                                                                         \
-    .abi = BE_ABI, .family = family_, .flags = BE_LANE_BY_LANE, .open = be_mujoco_open, .close = be_mujoco_close,      \
+#define MJ_MEMBERS_OF(family_) MJ_MEMBERS_OPENED(family_, be_mujoco_open)
+#define MJ_MEMBERS_OPENED(family_, open_)                                                                              \
+    .abi = BE_ABI, .family = family_, .flags = BE_LANE_BY_LANE, .open = open_, .close = be_mujoco_close,               \
     .saved_bytes = be_mujoco_saved_bytes, .save = be_mujoco_save, .load = be_mujoco_load,                              \
     .check_state = be_mujoco_check_state
 #define MJ_MEMBERS MJ_MEMBERS_OF("MuJoCo")

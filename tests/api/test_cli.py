@@ -94,12 +94,16 @@ def test_list_knows_every_id(here):
     assert words("list", "*", "--ids", run=here) == batchenv.list_envs()
 
 
+def ids_of(domain):
+    return [name for name in batchenv.list_envs("dmc") if name.startswith(f"dm_control/{domain}-")]
+
+
 @pytest.mark.parametrize(
     "pattern, expected",
     [
-        ("cartpole", ["CartPole-v0", "CartPole-v1"]),
+        ("cartpole-v*", ["CartPole-v0", "CartPole-v1"]),
         ("*Pong*", ["ALE/Pong-v5", "Pong-v5", "PongNoFrameskip-v4"]),
-        ("Hopper", ["Hopper-v4", "Hopper-v5"]),  # not ChopperCommand, since ids begin with it
+        ("Hopper-", ["Hopper-v4", "Hopper-v5", *ids_of("hopper")]),  # not ChopperCommand, since ids begin with it
         ("lake", ["FrozenLake-v1", "FrozenLake8x8-v1"]),
         ("Ca*-v0", ["CartPole-v0", "Catch-v0"]),
         ("mujoco", batchenv.list_envs("mujoco")),
@@ -121,8 +125,8 @@ def test_families_hold_all_ids():
     entries = [entry for entry in entries if entry.library is None]  # other tests may have registered files
     assert {entry.family for entry in entries} == set(batchenv.registry.FAMILIES) > {"classic control", "Atari"}
     for entry in entries:
-        extras = {"MuJoCo": "mujoco", "MuJoCo Playground": "playground", "mjlab": "mjlab", "Atari": "atari"}
-        assert entry.extra == extras.get(entry.family)
+        extras = {"MuJoCo": "mujoco", "MuJoCo Playground": "playground", "mjlab": "mjlab", "DM Control": "dmc"}
+        assert entry.extra == {**extras, "Atari": "atari"}.get(entry.family)
 
 
 @pytest.mark.parametrize("command", ["build", "doctor"])

@@ -43,7 +43,7 @@ def test_near_misses(wrong, right, monkeypatch):
     assert "batchenv new" not in text  # it is a slip, not another environment
 
 
-FOREIGN = ["dm_controls/cartpole-swingup-v0", "HumanoidMaze-v0", "merged", "Nope-v3", "", "Synthetic-v1", "synthetic"]
+FOREIGN = ["vizdooms/corridor-v0", "HumanoidMaze-v0", "merged", "Nope-v3", "", "Synthetic-v1", "synthetic"]
 
 
 @pytest.mark.parametrize("env_id", FOREIGN)
@@ -68,8 +68,8 @@ ELSEWHERE = [  # an id that EnvPool or the package has, the package, and the id 
     ("Jumanji/RubiksCube-partly-scrambled-v0", "jumanji", ""),
     ("Maze-v0", "jumanji", ""),
     ("MarlGrid-3AgentEmpty9x9-v0", "marlgrid", ""),
-    ("dm_control/cartpole-swingup-v0", "shimmy", "dm_control/cartpole-swingup-v0"),
-    ("HumanoidRun-v1", "shimmy", "dm_control/cartpole-swingup-v0"),
+    ("dm_control/manipulator-insert_peg-v0", "shimmy", "dm_control/point_mass-hard-v0"),
+    ("ManipulatorInsertBall-v1", "shimmy", "dm_control/point_mass-hard-v0"),
     ("DmcRodentRunGaps-v1", "shimmy", ""),
     ("dm_control/locomotion/soccer_ant", "shimmy", ""),
     ("MetaWorld/Assembly-v3", "metaworld", "Meta-World/MT1"),

@@ -34,3 +34,14 @@ add_family(
         bench_lanes=64,
     )
 )
+add_family(
+    Family(
+        "DM Control",
+        translators="batchenv.envs.mujoco.dm_control",
+        default="DmControl",
+        extra="dmc",
+        packages=("mujoco", "dm_control"),
+        note="the suite of dm_control",
+        bench_lanes=64,
+    )
+)

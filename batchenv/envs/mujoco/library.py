@@ -39,7 +39,17 @@ INSTALL = 'pip install "batchenv[mujoco]"'
 
 # Functions of the library; _OPTIONAL ones are not in all versions.
 _FUNCTIONS = (
-    *("mj_step", "mj_forward", "mj_resetData", "mj_rnePostConstraint", "mj_getState", "mj_setState", "mju_error"),
+    *(
+        "mj_step",
+        "mj_step1",
+        "mj_step2",
+        "mj_forward",
+        "mj_resetData",
+        "mj_rnePostConstraint",
+        "mj_getState",
+        "mj_setState",
+        "mju_error",
+    ),
 )
 _HANDLERS = ("_mjPRIVATE__set_tls_error_fn", "_mjPRIVATE_setTlsLogHandler")  # up to MuJoCo 3; from 4 on
 _OPTIONAL = (
@@ -221,6 +231,7 @@ class Own:
     """A model that lanes have instead of the compiler's.
 
     Attributes:
+        still: the same model with its actuators disabled, where `Lanes.fresh`.
         model: it. floats: what `MujocoSource.put_model` needs to step lanes with it together; None: not known yet, or
             they are stepped alone, and `why`.
     """
@@ -228,6 +239,7 @@ class Own:
     def __init__(self, model: Any):
         self.model = model
         self.floats: NDArray[np.float64] | None = None
+        self.still: Any = None
         self.why: list[str] = []
 
 
@@ -243,6 +255,10 @@ class Lanes:
         observed: further fields of mjData, in the order in which they are observed.
         unlimited: actuators without limits of their own take any action.
         together: whether several lanes may be stepped at a time: see physics.py.
+        fresh: after a step, the task reads what MuJoCo computes from where the step has ended, and episodes start
+            without actuators, as in DM Control.
+        terrain: which of the batch's fields has the heights of the model's height field, where they differ from lane
+            to lane; such lanes are stepped alone. None: the model has them.
 
     Attributes:
         alone: why no lanes are stepped together; [] if they are.
@@ -258,8 +274,11 @@ class Lanes:
         observed: list[str] | None = None,
         unlimited: bool = False,
         together: bool = True,
+        fresh: bool = False,
+        terrain: int | None = None,
     ):
         self._given = (model, reads, observed, unlimited)
+        self.fresh = fresh
         mujoco, functions = load()
         number = fingerprint(model)
         idle = idle_flags(model)
@@ -305,11 +324,13 @@ class Lanes:
         self.kept: OrderedDict[Any, Own] = OrderedDict()  # {what makes it: the last models}, for those that come again
         self.inputs = inputs.views(mujoco, model, self.records)
         begin, end = inputs.span(mujoco, model)
-        dot, einsum = fused()
+        dot, einsum, matmul = fused()
         numbers = {"fingerprint": number, "state_signature": self.signature, "state_size": self.state_size}
         numbers |= {"input_at": begin, "num_input": end - begin}
-        numbers |= {"row_size": self._row_size, "num_trees": trees, "fused_dot": dot, "fused_einsum": einsum}
+        numbers |= {"row_size": self._row_size, "num_trees": trees}
+        numbers |= {"fused_dot": dot, "fused_einsum": einsum, "fused_matmul": matmul}
         numbers |= {"forces": int(any(name in FORCES for name in fields))}
+        numbers |= {"fresh": int(fresh), "contacts_at": contacts_at() if fresh else -1}
         self.source = _core.MujocoSource(
             self.records,
             model,
@@ -325,9 +346,14 @@ class Lanes:
             bounds=bounds,
             kept_bytes=kept,
             unstable=[int(getattr(mujoco.mjtWarning, f"mjWARN_{name}")) for name in _core.MUJOCO_UNSTABLE],
+            still=self._still(model),
         )
         self._alone: dict[int, list[str]] = {}  # of lanes with models of their own
-        self.alone = steps.start(self, mujoco, functions, number) if together else ["not wanted"]
+        if terrain is not None:
+            self.source.put_terrain(terrain, [(copy.copy(model), self._still(model)) for _ in self.slots])
+            self.alone = ["heights of the ground differ from lane to lane"]
+        else:
+            self.alone = steps.start(self, mujoco, functions, number) if together else ["not wanted"]
 
     def __len__(self) -> int:
         return len(self.records)
@@ -335,7 +361,7 @@ class Lanes:
     def like(self, count: int) -> Lanes:
         """Other lanes, of the same kind, that are not stepped together."""
         model, reads, observed, unlimited = self._given
-        return Lanes(model, count, 1, reads, observed, unlimited, together=False)
+        return Lanes(model, count, 1, reads, observed, unlimited, together=False, fresh=self.fresh)
 
     def put_models(self, models: dict[int, Own]) -> None:
         """Gives lanes models of their own. Those that cannot be stepped with others, or fail a check, are stepped
@@ -352,7 +378,17 @@ class Lanes:
             own.floats, own.why = (None, [what]) if what else (floats, [])
         for lane, own in models.items():
             self._alone[lane] = own.why
-            self.source.put_model(lane, own.model, own.floats)
+            if self.fresh and own.still is None:
+                own.still = self._still(own.model)
+            self.source.put_model(lane, own.model, own.floats, own.still)
+
+    def _still(self, model: Any) -> Any:
+        """With `fresh`: a copy of a model with its actuators disabled."""
+        if not self.fresh:
+            return None
+        still = copy.copy(model)
+        still.opt.disableflags |= int(load()[0].mjtDisableBit.mjDSBL_ACTUATION)
+        return still
 
     def physics(self, lane: int) -> str:
         """How the lane is stepped, and why."""
@@ -379,13 +415,14 @@ class Lanes:
         if name in self.fields:
             self.records[lanes, self._places[name]] = self.inputs[name][lanes].reshape(len(lanes), -1)
 
-    def data(self, lane: int, stepped: bool, target: Any = None) -> Any:
+    def data(self, lane: int, stepped: bool, target: Any = None, model: Any = None) -> Any:
         """An mjData with the lane's state and results (see be_mujoco_remake): a new one, or `target` if it can be used.
 
         stepped: whether there was a step since the lane's last reset.
+        model: the lane's, or what of it is shown.
         """
         mujoco, _ = load()
-        model = self.source.model(lane)
+        model = self.source.model(lane) if model is None else model
         if self._sleeps:  # the lane has an mjData of its own
             target = copy.copy(self.slots[lane])
             for name, values in self.inputs.items():
@@ -395,13 +432,36 @@ class Lanes:
             return target
         if target is None:
             target = mujoco.MjData(model)
-        self.source.remake(lane, target, stepped)
+        self.source.remake(lane, target, stepped, model)
         return target
 
 
+_BALLS = """<mujoco><worldbody><geom type="plane" size="1 1 1"/>
+<body><freejoint/>{}</body><body pos="0 0 5"><freejoint/><geom size=".1"/></body></worldbody></mujoco>"""
+
+
 @functools.cache
-def fused() -> tuple[int, int]:
-    """Whether NumPy's dot of two or three numbers, and its einsum, use fused multiply-adds: (1 or 0, 1 or 0).
+def contacts_at() -> int:
+    """At which byte mjData counts its contacts; -1 if that cannot be told. The bindings only show the number. So it is
+    looked for in models with different numbers of contacts, between what the bindings do show the addresses of."""
+    mujoco, _ = load()
+    places: set[int] | None = None
+    for count in (0, 1, 2, 3, 5, 7):
+        geoms = "".join(f'<geom pos="{k} 0 0.05" size=".1"/>' for k in range(count)) or '<geom pos="0 0 3" size=".1"/>'
+        model = mujoco.MjModel.from_xml_string(_BALLS.format(geoms))
+        data = mujoco.MjData(model)
+        mujoco.mj_forward(model, data)
+        begin, end = data.warning.number.ctypes.data - data._address, data.energy.ctypes.data - data._address
+        words = np.ctypeslib.as_array((ctypes.c_int32 * ((end - begin) // 4)).from_address(data._address + begin))
+        found = {begin + 4 * k for k in np.flatnonzero(words == data.ncon).tolist()}
+        places = found if places is None else places & found
+    return places.pop() if places is not None and len(places) == 1 else -1
+
+
+@functools.cache
+def fused() -> tuple[int, int, int]:
+    """Whether NumPy's dot of two or three numbers, its einsum, and its dot of two matrices of three rows use fused
+    multiply-adds: (1 or 0, 1 or 0, 1 or 0).
 
     Fused multiply-adds round differently, and Gymnasium computes rewards and infos with these functions.
     """
@@ -422,4 +482,11 @@ def fused() -> tuple[int, int]:
         for values, mass, place in zip(sums, masses, places, strict=True)
         for j in range(3)
     )
-    return int(dot), int(einsum)
+    products = [(m, n, m.dot(n)) for m, n in rng.uniform(-1, 1, (64, 2, 3, 3))]
+    matmul = all(
+        product[i, j] == total(list(zip(m[i].tolist(), n[:, j].tolist(), strict=True)))
+        for m, n, product in products
+        for i in range(3)
+        for j in range(3)
+    )
+    return int(dot), int(einsum), int(matmul)

@@ -261,7 +261,8 @@ class MjlabVelocity(tasks.Task):
 
     xml_file = None
     xml_meaning = "another model of this robot with the same names: the path of an XML file, or XML text"
-    camera = {"trackbodyid": 1, "distance": 3.0, "elevation": -5.0}
+    camera = {"distance": 3.0, "elevation": -5.0}
+    follows = 1
     ranges = (
         *("command_lin_vel_x", "command_lin_vel_y", "command_ang_vel_z", "command_heading", "command_resampling_time"),
         "push_interval",

@@ -74,7 +74,8 @@ class Locomotion(tasks.Task):
     ccd_iterations: int | None = None
     xml_file = None
     xml_meaning = "another model with the same names: the path of an XML file, or XML text"
-    camera = {"trackbodyid": 1, "distance": 2.0, "elevation": -20.0}
+    camera = {"distance": 2.0, "elevation": -20.0}
+    follows = 1
     ranges = ("pert_velocity_kick", "pert_kick_durations", "pert_kick_wait_times")
 
     @property

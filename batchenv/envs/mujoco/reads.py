@@ -15,7 +15,7 @@ from batchenv.arguments.numbers import integer
 
 Row = tuple[str, str | None, str | None]  # array, object, name
 
-OF_MODEL = "model."  # what names of mjModel's arrays begin with
+OF_MODEL = "model."  # what names of mjModel's arrays begin with; those of its options with model.opt.
 _OBJECTS = {  # mjModel's numbers of each kind
     "body": "nbody", "joint": "njnt", "geom": "ngeom", "site": "nsite", "camera": "ncam", "tendon": "ntendon",
     "actuator": "nu", "sensor": "nsensor", "key": "nkey",
@@ -73,8 +73,9 @@ def _read(mujoco: Any, model: Any, data: Any, row: Row, keywords: Mapping[str, A
 
 
 def _values(model: Any, data: Any, array: str) -> NDArray[Any]:
-    owner = model if array.startswith(OF_MODEL) else data
-    name = array.removeprefix(OF_MODEL)
+    owner, name = (model if array.startswith(OF_MODEL) else data), array.removeprefix(OF_MODEL)
+    if owner is model and name.startswith("opt."):
+        owner, name = model.opt, name.removeprefix("opt.")
     if not is_array(owner, name):
         known = [known for known in dir(owner) if is_array(owner, known)]
         what = f"the task reads {array!r}, which is no array of floats whose size stays the same"

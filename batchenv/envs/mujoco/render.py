@@ -43,11 +43,16 @@ def _warn_of_software() -> None:
 class MuJoCoDrawer(Drawer):
     """Draws lanes with one OpenGL context, each through a camera of its own. Made once per BatchEnv.
 
-    lanes: the `library.Lanes`. settings: arguments of Gymnasium's MujocoRenderer.
+    lanes: the `library.Lanes`. settings: arguments of Gymnasium's MujocoRenderer. shown: the `shown.Shown`. follows:
+        the body that cameras look at; None: they stay where they are.
     """
 
-    def __init__(self, lanes: Any, mode: str, settings: dict[str, Any], batch: Any):
+    def __init__(
+        self, lanes: Any, mode: str, settings: dict[str, Any], batch: Any, shown: Any, follows: int | None = None
+    ):
         self._batch = batch
+        self._shown: Any = shown
+        self._follows = follows
         self._lanes: Any = lanes
         self._mode = mode
         self._settings = settings
@@ -96,9 +101,10 @@ class MuJoCoDrawer(Drawer):
         mujoco, _ = load()
         drawer = self._open() if self._drawer is None else self._drawer
         viewer, pictures, elapsed = drawer._get_viewer(self._mode), [], self._batch.elapsed()
-        for lane in map(int, lanes):
-            viewer.model = self._lanes.source.model(lane)
-            viewer.data = self._lanes.data(lane, elapsed[lane] > 0, self._data)
+        chosen = [int(lane) for lane in lanes]
+        for lane, model in zip(chosen, self._shown.borrowed(chosen), strict=True):
+            viewer.model = model
+            viewer.data = self._lanes.data(lane, elapsed[lane] > 0, self._data, model)
             if self._mode != "human":
                 if lane not in self._cameras:  # looks at where the model is now, as in Gymnasium's first picture
                     viewer.cam = mujoco.MjvCamera()
@@ -106,6 +112,8 @@ class MuJoCoDrawer(Drawer):
                     drawer._set_cam_config()
                     self._cameras[lane] = viewer.cam
                 viewer.cam = self._cameras[lane]
+            if self._follows is not None:
+                viewer.cam.lookat[:] = viewer.data.xpos[self._follows]
             picture = drawer.render(self._mode)
             if self._mode == "rgbd_tuple":
                 pictures.append(tuple(np.ascontiguousarray(part) for part in picture))
@@ -118,4 +126,4 @@ class MuJoCoDrawer(Drawer):
         if self._drawer is not None:
             for viewer in self._drawer._viewers.values():
                 viewer.free()
-        self._drawer = self._lanes = None
+        self._drawer = self._lanes = self._shown = None

@@ -19,6 +19,7 @@ from batchenv.arguments.numbers import integer
 from batchenv.backend.translator import Translator
 from batchenv.envs.mujoco import fields as model_fields
 from batchenv.envs.mujoco import inputs, library, reads, shares
+from batchenv.envs.mujoco.shown import Row, Shown
 
 # Fields of a lane's model, {name: value}: as they were when MuJoCo last computed others from them, and those set since.
 Changes = tuple[dict[str, NDArray[np.float64]], dict[str, NDArray[np.float64]]]
@@ -70,13 +71,18 @@ class Task(Translator):
     """What a MuJoCo environment has in addition to the params of its C type; see Translator.
 
     ranges: keywords that stand for two params, NAME_min and NAME_max.
+    shown: fields of the state that are seen in a lane's model, data and pictures.
     """
 
     xml_file = ""
     xml_meaning = "the model: a file of Gymnasium's, or a path that starts with ~, . or /"
     camera: dict[str, Any] | None = None
+    camera_id: int | None = None  # the camera of the model that takes pictures if the user names none; None: a free one
+    follows: int | None = None  # the body that a free camera looks at; None: it stays where it is, as Gymnasium's does
     unlimited = False  # actuators without limits take any action
+    fresh = False  # see library.Lanes
     ranges: Sequence[str] = ()
+    shown: Sequence[Row] = ()
     own: Sequence[tuple[str, Any, str]] = ()
     names = ("data", "model", "qpos", "qvel", "time", "dt", "init_qpos", "init_qvel", "physics")
     fields = model_fields.MODEL_FIELDS
@@ -159,7 +165,20 @@ class Task(Translator):
         keywords = {name: self._value(name) for name, _, _ in self.own}
         rows = type_info(self.type_name)["reads"] or []
         found = reads.resolve(library.load()[0], self._model, rows, keywords)
-        return library.Lanes(self._model, num_envs, threads, found, self._observed, self.unlimited)
+        return library.Lanes(
+            self._model,
+            num_envs,
+            threads,
+            found,
+            self._observed,
+            self.unlimited,
+            fresh=self.fresh,
+            terrain=self._terrain(),
+        )
+
+    def _terrain(self) -> int | None:
+        """See library.Lanes."""
+        return None
 
     def release(self) -> None:
         """Drops the reference to the lanes, which the batch keeps until its workers have ended."""
@@ -219,7 +238,12 @@ class Task(Translator):
         settings = {name: self._value(name) for name, _, _ in _RENDERING}
         if settings["default_camera_config"] is None:
             settings["default_camera_config"] = self.camera
-        return MuJoCoDrawer(self.lanes, mode, settings, batch)
+        follows = self.follows
+        if settings["camera_id"] is None and settings["camera_name"] is None:
+            settings["camera_id"] = self.camera_id
+        else:
+            follows = None
+        return MuJoCoDrawer(self.lanes, mode, settings, batch, Shown(self.lanes, batch, self.shown), follows)
 
     def keywords(self) -> dict[str, Any]:
         """Values of KEYWORDS that make the same environment again. To be called after `to_core`."""
@@ -229,13 +253,13 @@ class Task(Translator):
         """Copies of a lane attribute, one per lane, as Gymnasium's environment would give it."""
         lanes = self.lanes
         if name == "data":
-            return [lanes.data(lane, elapsed > 0) for lane, elapsed in enumerate(batch.elapsed())]
+            shown = Shown(lanes, batch, self.shown).models() if self.shown else [None] * len(lanes)
+            steps = batch.elapsed()
+            return [lanes.data(lane, steps[lane] > 0, model=model) for lane, model in enumerate(shown)]
         if name == "physics":
             return [lanes.physics(lane) for lane in range(len(lanes))]
         if name == "model":
-            models = [lanes.source.model(lane) for lane in range(len(lanes))]
-            copies = {id(model): copy.copy(model) for model in {id(one): one for one in models}.values()}
-            return [copies[id(model)] for model in models]  # of some MB each, so those of the same model are one
+            return Shown(lanes, batch, self.shown).models()
         if name == "dt":
             return [lanes.model.opt.timestep * batch.get_params()["frame_skip"]] * len(lanes)
         if name in ("init_qpos", "init_qvel"):

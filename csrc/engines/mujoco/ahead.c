@@ -27,7 +27,7 @@ typedef struct task {
     const be_batch *batch; /* NULL in the self-check: see be_mujoco_control */
     be_mujoco_slot *slot;
     be_mujoco_lane *lanes[BE_PHYSICS_LANES];
-    const float *const *actions; /* of these lanes */
+    const void *const *actions; /* of these lanes; NULL: their controls stay */
     int count;
     int64_t steps;
     int forces, body_forces, accelerations, sensors, pushed; /* see be_physics_job */
@@ -188,7 +188,7 @@ static int before_step(void *context, be_physics_group *group, int64_t step) {
 }
 
 /* Copies a lane's state and controls to the group, and to what will be its result. */
-static void begin_lane(const task *t, int lane, const float *action) {
+static void begin_lane(const task *t, int lane, const void *action) {
     const be_mujoco_source *source = t->source;
     const be_mujoco_together *together = &source->together;
     const be_mujoco_lane *handles = t->lanes[lane];
@@ -196,7 +196,11 @@ static void begin_lane(const task *t, int lane, const float *action) {
     double *state = handles->ahead, *before = before_of(t, lane);
     memcpy(state, handles->state, (size_t)source->row_size * sizeof *state);
     double *controls = state + together->state_at[MJ_STATE_CTRL];
-    be_mujoco_control(source, t->batch, handles - source->lanes, action, controls);
+    if (t->actions) {
+        be_mujoco_control(source, t->batch, handles - source->lanes, action, controls);
+    } else {
+        memcpy(controls, handles->arrays[MJ_CTRL], (size_t)source->num_ctrl * sizeof *controls);
+    }
     together->isa->write(group, BE_ARRAY_ctrl, lane, controls);
     together->isa->write(group, BE_ARRAY_qpos, lane, state + together->state_at[MJ_STATE_QPOS]);
     together->isa->write(group, BE_ARRAY_qvel, lane, state + together->state_at[MJ_STATE_QVEL]);
@@ -273,7 +277,7 @@ static task task_of(const be_mujoco_source *source, int64_t steps) {
                   .shows_pushes = wants(source, BE_ARRAY_qfrc_applied) || wants(source, BE_ARRAY_xfrc_applied)};
 }
 
-static void step_group(task *t, const float *const *actions) {
+static void step_group(task *t, const void *const *actions) {
     const be_mujoco_source *source = t->source;
     t->actions = actions;
     int torn;
@@ -294,6 +298,7 @@ static void step_group(task *t, const float *const *actions) {
                               .accelerations = t->accelerations,
                               .sensors = t->sensors,
                               .pushed = t->pushed,
+                              .fresh = source->fresh,
                               .functions = &source->together.functions,
                               .constrain = constrain,
                               .collide = collide,
@@ -303,7 +308,7 @@ static void step_group(task *t, const float *const *actions) {
         for (int lane = 0; lane < t->count; lane++) {
             job.floats[lane] = t->lanes[lane]->floats;
             job.time[lane] = t->lanes[lane]->state[source->together.state_at[MJ_STATE_TIME]];
-            begin_lane(t, lane, actions[lane]);
+            begin_lane(t, lane, actions ? actions[lane] : NULL);
         }
         source->together.isa->step(t->slot->group, &job);
         for (int lane = 0; lane < t->count; lane++) {
@@ -333,13 +338,28 @@ static int fits(const be_mujoco_source *source, be_mujoco_lane *lane) {
 
 /* Lanes that iterate together wait for the one with the most rows, so a group gets lanes with about as many: of as many
  * as before, since lanes change slowly. */
-static void sort_by_rows(be_mujoco_lane **lanes, const float **actions, int count) {
+static void sort_by_rows(be_mujoco_lane **lanes, const void **actions, int count) {
     for (int k = 1; k < count; k++) {
         be_mujoco_lane *const lane = lanes[k];
-        const float *const action = actions[k];
+        const void *const action = actions ? actions[k] : NULL;
         int j = k;
-        for (; j > 0 && lanes[j - 1]->rows > lane->rows; j--) lanes[j] = lanes[j - 1], actions[j] = actions[j - 1];
-        lanes[j] = lane, actions[j] = action;
+        for (; j > 0 && lanes[j - 1]->rows > lane->rows; j--) {
+            lanes[j] = lanes[j - 1];
+            if (actions) actions[j] = actions[j - 1];
+        }
+        lanes[j] = lane;
+        if (actions) actions[j] = action;
+    }
+}
+
+/* Has these lanes stepped in groups. */
+static void step_some(task *t, be_mujoco_lane **lanes, const void **actions, int count) {
+    const int most = t->source->together.isa->lanes;
+    sort_by_rows(lanes, actions, count);
+    for (int k = 0; k < count; k += t->count) {
+        t->count = count - k < most ? count - k : most;
+        memcpy(t->lanes, lanes + k, (size_t)t->count * sizeof *lanes);
+        if (t->count > 1) step_group(t, actions ? actions + k : NULL); /* one lane alone is quicker with mj_step */
     }
 }
 
@@ -353,21 +373,51 @@ static void step_ahead(be_batch *batch, const int64_t *lanes, const int64_t *pla
     task t = task_of(source, (int64_t)be_param_of(batch, MJ_FRAME_SKIP, 0));
     t.batch = batch;
     be_mujoco_lane *chosen[TOGETHER];
-    const float *actions[TOGETHER], *all = rows->port[MJ_ACTION_PORT];
+    const void *actions[TOGETHER];
     for (int64_t next = 0; next < count;) {
         int found = 0;
         for (; next < count && found < TOGETHER; next++) {
             if (!fits(source, &source->lanes[lanes[next]])) continue;
             chosen[found] = &source->lanes[lanes[next]];
-            actions[found++] = all + places[next] * source->num_ctrl;
+            actions[found++] = be_mujoco_action_at(batch, rows, places[next]);
         }
-        sort_by_rows(chosen, actions, found);
-        for (int k = 0; k < found; k += t.count) {
-            const int most = source->together.isa->lanes;
-            t.count = found - k < most ? found - k : most;
-            memcpy(t.lanes, chosen + k, (size_t)t.count * sizeof *chosen);
-            if (t.count > 1) step_group(&t, actions + k); /* one lane alone is quicker with mj_step */
+        step_some(&t, chosen, actions, found);
+    }
+}
+
+static void settle_together(be_batch *batch, const int64_t *lanes, int64_t count, int64_t steps) {
+    const be_mujoco_source *source = be_mujoco_source_of(batch);
+    task t = task_of(source, steps);
+    be_mujoco_lane *chosen[TOGETHER];
+    for (int64_t next = 0; next < count;) {
+        int found = 0;
+        for (; next < count && found < TOGETHER; next++) {
+            be_mujoco_lane *lane = &source->lanes[lanes[next]];
+            if (lane->settles == steps + 1 && fits(source, lane)) chosen[found++] = lane;
         }
+        step_some(&t, chosen, NULL, found);
+    }
+}
+
+void be_mujoco_begin_together(be_batch *batch, const int64_t *lanes, int64_t count) {
+    const be_mujoco_source *source = be_mujoco_source_of(batch);
+    if (count < 2 || be_mujoco_has_callbacks(source)) return;
+    int64_t longest = 0, shortest = INT64_MAX;
+    for (int64_t k = 0; k < count; k++) {
+        be_error error; /* of a lane that fails: its reset will fail in the same way */
+        const int64_t steps = source->begin(batch, lanes[k], &error);
+        source->lanes[lanes[k]].settles = steps + 1;
+        longest = steps > longest ? steps : longest;
+        shortest = steps > 0 && steps < shortest ? steps : shortest;
+    }
+    while (shortest <= longest) { /* lanes may settle for different times */
+        settle_together(batch, lanes, count, shortest);
+        int64_t next = INT64_MAX;
+        for (int64_t k = 0; k < count; k++) {
+            const int64_t steps = source->lanes[lanes[k]].settles - 1;
+            next = steps > shortest && steps < next ? steps : next;
+        }
+        shortest = next;
     }
 }
 
@@ -383,7 +433,7 @@ static int step_one(const be_mujoco_source *source, int64_t lane, const float *a
     be_mujoco_enter(source, &guard);
     const int failed = be_setjmp(guard.jump) != 0;
     if (!failed)
-        be_mujoco_call_step(source, handles, slot, &(const be_mujoco_order){steps, source->forces, NULL, NULL});
+        be_mujoco_call_step(source, handles, slot, &(const be_mujoco_order){.steps = steps, .forces = source->forces});
     be_mujoco_leave(source);
     const int unstable = be_mujoco_take_unstable(source, slot) >= 0;
     be_mujoco_give_back(source, slot);
@@ -394,7 +444,7 @@ void be_mujoco_compare(const be_mujoco_source *source, const float *actions, int
                        uint8_t *unstable) {
     for (int64_t lane = 0; lane < source->num_lanes;) {
         task t = task_of(source, steps);
-        const float *taken[BE_PHYSICS_LANES];
+        const void *taken[BE_PHYSICS_LANES];
         for (; lane < source->num_lanes && t.count < source->together.isa->lanes; lane++) {
             if (source->lanes[lane].floats == NULL) continue; /* its model does not fit */
             t.lanes[t.count] = &source->lanes[lane];

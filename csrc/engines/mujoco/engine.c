@@ -29,11 +29,12 @@ const char *const be_mujoco_callback_names[] = {"mjcb_passive", "mjcb_control", 
 int be_mujoco_advance(be_batch *batch, int64_t lane, const be_rows *rows, int unstable_info, be_error *error) {
     const be_mujoco_source *source = be_mujoco_source_of(batch);
     const be_mujoco_lane *handles = be_mujoco_lane_of(batch, lane);
-    be_mujoco_control(source, batch, lane, MJ_ACTION(batch, rows, lane), handles->arrays[MJ_CTRL]);
+    const void *action = be_mujoco_action_at(batch, rows, lane - rows->first);
+    be_mujoco_control(source, batch, lane, action, handles->arrays[MJ_CTRL]);
     int unstable = -1, status = BE_OK;
     if (!be_mujoco_take_ahead(batch, lane)) {
         const int64_t steps = (int64_t)be_param_of(batch, MJ_FRAME_SKIP, 0);
-        const be_mujoco_order order = {steps, source->forces, batch, MJ_ACTION(batch, rows, lane)};
+        const be_mujoco_order order = {.steps = steps, .forces = source->forces, .batch = batch, .action = action};
         status = be_mujoco_run(batch, lane, be_mujoco_call_step, &order, &unstable, error);
         source->lanes[lane].alone[handles->why] += steps;
     }
@@ -65,13 +66,40 @@ int be_mujoco_begin(be_batch *batch, int64_t lane, be_error *error) {
     return be_mujoco_begin_controlled(batch, lane, error);
 }
 
-int be_mujoco_settle(be_batch *batch, int64_t lane, int64_t steps, be_error *error) {
+int be_mujoco_reset(be_batch *batch, int64_t lane, be_error *error) {
+    int unstable;
+    be_mujoco_drop_ahead(batch, lane);
+    ((int64_t *)batch->state[MJ_FINGERPRINT])[lane] = be_mujoco_source_of(batch)->fingerprint;
+    return be_mujoco_run(batch, lane, be_mujoco_call_reset, &(const be_mujoco_order){0}, &unstable, error);
+}
+
+int be_mujoco_evaluate(be_batch *batch, int64_t lane, int *contacts, be_error *error) {
+    int unstable;
+    if (contacts && be_mujoco_source_of(batch)->contacts_at < 0)
+        return be_fail(error, BE_ERROR_ENGINE, lane,
+                       "batchenv does not know where this version of MuJoCo counts contacts");
+    const be_mujoco_order order = {.contacts = contacts};
+    return be_mujoco_run(batch, lane, be_mujoco_call_evaluate, &order, &unstable, error);
+}
+
+int be_mujoco_drop(be_batch *batch, int64_t lane, be_error *error) {
+    int unstable;
+    return be_mujoco_run(batch, lane, be_mujoco_call_drop, &(const be_mujoco_order){0}, &unstable, error);
+}
+
+int be_mujoco_settle(be_batch *batch, int64_t lane, be_error *error) {
     const be_mujoco_source *source = be_mujoco_source_of(batch);
-    if (steps < 1) return BE_OK;
-    int unstable; /* then MuJoCo has reset the lane, which is a start, too */
-    const be_mujoco_order order = {.steps = steps, .forces = source->forces};
-    const int status = be_mujoco_run(batch, lane, be_mujoco_call_step, &order, &unstable, error);
-    source->lanes[lane].state[0] = 0; /* where MuJoCo's states begin with the time */
+    be_mujoco_lane *handles = &source->lanes[lane];
+    const int64_t begun = handles->settles, steps = begun ? begun - 1 : source->begin(batch, lane, error);
+    handles->settles = 0;
+    if (steps < 0) return error->status;
+    if (steps == 0) return BE_OK;
+    int unstable, status = BE_OK; /* if it is, MuJoCo has reset the lane, which is a start, too */
+    if (!be_mujoco_take_ahead(batch, lane)) {
+        const be_mujoco_order order = {.steps = steps, .forces = source->forces};
+        status = be_mujoco_run(batch, lane, be_mujoco_call_step, &order, &unstable, error);
+    }
+    handles->state[0] = 0; /* where MuJoCo's states begin with the time */
     return status;
 }
 
@@ -85,6 +113,11 @@ void be_mujoco_put_velocities(const be_batch *batch, int64_t lane) {
     const be_mujoco_lane *handles = be_mujoco_lane_of(batch, lane);
     const size_t size = (size_t)source->num_qvel * sizeof(double);
     memcpy(handles->state + be_mujoco_velocities_at(source), handles->arrays[MJ_QVEL], size);
+}
+
+double *be_mujoco_activations_of(const be_batch *batch, int64_t lane) {
+    const be_mujoco_source *source = be_mujoco_source_of(batch);
+    return source->lanes[lane].state + be_mujoco_velocities_at(source) + source->num_qvel;
 }
 
 int be_mujoco_start(be_batch *batch, int64_t lane, double scale, int normal, be_error *error) {
@@ -180,6 +213,15 @@ int be_mujoco_open(be_batch *batch, const void *engine, be_error *error) {
     be_mujoco_open_guard(source);
     be_mujoco_open_ahead(batch);
     return BE_OK;
+}
+
+int be_mujoco_open_settling(be_batch *batch, const void *engine, be_mujoco_settling *begin, be_error *error) {
+    const int status = be_mujoco_open(batch, engine, error);
+    if (status != BE_OK) return status;
+    be_mujoco_source *source = batch->engine;
+    source->begin = begin;
+    if (source->together.isa) batch->driver->starting = be_mujoco_begin_together;
+    return status;
 }
 
 /* Everything except the clock belongs to the caller. */

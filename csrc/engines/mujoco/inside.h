@@ -43,13 +43,15 @@ typedef struct be_mujoco_order {
     int64_t steps;         /* how many; be_mujoco_call_restore: 1 if the last step is to be repeated, or 0 */
     int forces;            /* 1: also mj_rnePostConstraint */
     const be_batch *batch; /* whose type writes controls between steps; NULL: nobody does */
-    const float *action;
+    const void *action;    /* as the action space has it: float or double */
+    int *contacts;         /* be_mujoco_call_evaluate: set to how many contacts there are; or NULL */
 } be_mujoco_order;
 
 /* What MuJoCo does with a lane in a slot. */
 typedef void be_mujoco_call(const be_mujoco_source *source, const be_mujoco_lane *lane, be_mujoco_slot *slot,
                             const be_mujoco_order *order);
-be_mujoco_call be_mujoco_call_begin, be_mujoco_call_step, be_mujoco_call_restore;
+be_mujoco_call be_mujoco_call_begin, be_mujoco_call_step, be_mujoco_call_restore, be_mujoco_call_reset,
+    be_mujoco_call_evaluate, be_mujoco_call_drop;
 
 /* Runs `call` on a lane, and turns MuJoCo's errors, and exceptions of the user's callbacks, into ours. `unstable` is
  * set to the warning of instability that occurred, or to -1. */
@@ -61,12 +63,20 @@ int be_mujoco_run(const be_batch *batch, int64_t lane, be_mujoco_call *call, con
 /* Writes the controls of a lane for an action. batch: NULL where no task is, but in the self-check: the action is the
  * controls. */
 static inline void be_mujoco_control(const be_mujoco_source *source, const be_batch *batch, int64_t lane,
-                                     const float *action, double *controls) {
+                                     const void *action, double *controls) {
     if (batch && batch->type->control) {
         batch->type->control(batch, lane, action, controls);
-        return;
+    } else if (batch && batch->space[MJ_ACTION_PORT].dtype == BE_F64) {
+        memcpy(controls, action, (size_t)source->num_ctrl * sizeof *controls);
+    } else {
+        for (int64_t j = 0; j < source->num_ctrl; j++) controls[j] = ((const float *)action)[j];
     }
-    for (int64_t j = 0; j < source->num_ctrl; j++) controls[j] = action[j];
+}
+
+/* The action of row k, counted from the first of `rows`. */
+static inline const void *be_mujoco_action_at(const be_batch *batch, const be_rows *rows, int64_t k) {
+    const size_t bytes = be_dtype_size(batch->space[MJ_ACTION_PORT].dtype) * (size_t)be_mujoco_of(batch)->num_ctrl;
+    return (const unsigned char *)rows->port[MJ_ACTION_PORT] + (size_t)k * bytes;
 }
 
 /* ---- ahead.c ------------------------------------------------------------------------------------------ */
@@ -75,6 +85,9 @@ static inline void be_mujoco_control(const be_mujoco_source *source, const be_ba
 void be_mujoco_open_ahead(be_batch *batch);
 /* Copies the result of such a step to the lane. Returns 0 if there is none. */
 int be_mujoco_take_ahead(be_batch *batch, int64_t lane);
+/* Begins the episodes of lanes that are about to be reset, and takes the steps for which they settle: see
+ * be_mujoco_settling. */
+void be_mujoco_begin_together(be_batch *batch, const int64_t *lanes, int64_t count);
 /* Forgets such a result. */
 void be_mujoco_drop_ahead(be_batch *batch, int64_t lane);
 

@@ -42,6 +42,7 @@ extern const char *const be_mujoco_alone_texts[MJ_ALONE_CAUSES]; /* what users a
  * they stay in the cache. */
 typedef struct be_mujoco_lane {
     void *model;
+    void *still; /* with `fresh`: the same model with its actuators disabled */
     /* The integration state, then those of the MJ_KEPT arrays that the model has; if bodies may sleep, also an int32
      * per tree that says whether it sleeps. */
     double *state;   /* now */
@@ -53,7 +54,9 @@ typedef struct be_mujoco_lane {
     double *ahead;
     int ready;
     int rows; /* of constraints in its last step: lanes of about as many are stepped together */
-    int why;  /* its next step is mj_step's, if it is: MJ_ALONE_... */
+    /* Where it is about to be reset: how many steps it settles for, plus 1; 0: its episode has not been begun. */
+    int64_t settles;
+    int why; /* its next step is mj_step's, if it is: MJ_ALONE_... */
     /* What was done since the lane was made: steps of MuJoCo in groups, and by mj_step, by cause; and in how many
      * evaluations of a group MuJoCo's functions looked for contacts, or MuJoCo solved the lane's constraints, by cause
      * (BE_LEFT_...). */
@@ -69,6 +72,8 @@ typedef struct be_mujoco_slot {
     void *kept[MJ_KEPT];
     int stepped; /* 1: holds the results of a step or of mj_forward; mj_resetData leaves none */
     double **arrays;
+    void *model, *still;                   /* with a terrain: see be_mujoco_source.num_heights */
+    float *heights, *still_heights;        /* of these models: hfield_data */
     be_physics_group *group;               /* NULL if lanes are not stepped together */
     double *mirror[BE_PHYSICS_NUM_ARRAYS]; /* mjData's arrays of these names; NULL where it has none */
 } be_mujoco_slot;
@@ -149,6 +154,8 @@ typedef struct be_mujoco_source {
         int64_t num_lanes;
 
     void (*mj_step)(const void *model, void *data);
+    void (*mj_step1)(const void *model, void *data);
+    void (*mj_step2)(const void *model, void *data);
     void (*mj_forward)(const void *model, void *data);
     void (*mj_reset_data)(const void *model, void *data);
     void (*mj_rne_post_constraint)(const void *model, void *data);
@@ -177,7 +184,11 @@ typedef struct be_mujoco_source {
     int64_t warning_stride;        /* bytes from counter to counter */
     int64_t unstable[MJ_UNSTABLE]; /* numbers of be_mujoco_unstable_names */
     int forces;                    /* 1: reads what only mj_rnePostConstraint computes */
-    int64_t state_size;            /* of the integration state, in doubles */
+    /* 1: after a step of the env, what depends on positions and velocities is computed anew (mj_step1), so that tasks
+     * read it as it is where the step ends, and not where MuJoCo's last step began. */
+    int fresh;
+    int64_t contacts_at; /* byte of mjData's `ncon`, an int; -1: it is not known */
+    int64_t state_size;  /* of the integration state, in doubles */
     /* Where that has what users may set at any time: qfrc_applied, xfrc_applied, equalities, mocap bodies. */
     int64_t input_at, num_input;
     int64_t num_trees;           /* trees that may sleep; 0: none ever does */
@@ -189,8 +200,14 @@ typedef struct be_mujoco_source {
     int64_t record_size; /* of a lane, in doubles: both states and all arrays, which follow be_mujoco_lane.state */
     int64_t num_slots;   /* if as many as lanes, lane i has slot i for itself */
     be_mujoco_slot *slots;
+    /* Lanes whose task draws a terrain for each episode: how many heights their model's hfield_data has, and which of
+     * the batch's fields has them, floats; 0: there are none. MuJoCo reads heights from the model, and models of lanes
+     * are shared, so slots have models of their own, which get the heights of the lane that borrows the slot. */
+    int64_t num_heights;
+    int terrain_field;
     be_mujoco_together together;
     const be_mujoco_stage *stage; /* NULL, except for tasks in NumPy */
+    be_mujoco_settling *begin;    /* NULL, except for tasks that settle: their open() sets it */
 } be_mujoco_source;
 
 static inline const be_mujoco_source *be_mujoco_source_of(const be_batch *batch) { return batch->engine; }
@@ -211,9 +228,10 @@ void be_mujoco_compare(const be_mujoco_source *source, const float *actions, int
                        uint8_t *unstable);
 
 /* Gives data that is nobody's (`slot`) the results of the lane's last step or, if `stepped` is 0, of its last reset,
- * with the lane's model. A last step that had another model or other callbacks cannot be repeated: then these are the
- * lane's present state, and what mj_forward computes from it. `scratch`: state_size doubles. */
-int be_mujoco_remake(const be_mujoco_source *source, int64_t lane, int stepped, be_mujoco_slot *slot, double *scratch,
-                     be_error *error);
+ * with the lane's model, or with `model`, which differs from it only in what the physics does not depend on. A last
+ * step that had another model or other callbacks cannot be repeated: then these are the lane's present state, and what
+ * mj_forward computes from it. `scratch`: state_size doubles. */
+int be_mujoco_remake(const be_mujoco_source *source, int64_t lane, const void *model, int stepped, be_mujoco_slot *slot,
+                     double *scratch, be_error *error);
 
 #endif

@@ -100,21 +100,36 @@ int be_mujoco_take_unstable(const be_mujoco_source *source, const be_mujoco_slot
     return found;
 }
 
+/* The lane with the slot's models, to which its terrain has been copied. */
+static __attribute__((noinline)) be_mujoco_lane on_terrain(const be_batch *batch, int64_t lane,
+                                                           const be_mujoco_slot *slot) {
+    const be_mujoco_source *source = be_mujoco_source_of(batch);
+    be_mujoco_lane handles = source->lanes[lane];
+    const float *heights = MJ_FIELD(batch, source->terrain_field, const float, lane);
+    memcpy(slot->heights, heights, (size_t)source->num_heights * sizeof *heights);
+    memcpy(slot->still_heights, heights, (size_t)source->num_heights * sizeof *heights);
+    handles.model = slot->model;
+    handles.still = slot->still;
+    return handles;
+}
+
 int be_mujoco_run(const be_batch *batch, int64_t lane, be_mujoco_call *call, const be_mujoco_order *order,
                   int *unstable, be_error *error) {
     const be_mujoco_source *source = be_mujoco_source_of(batch);
     int torn;
     be_mujoco_slot *const slot = be_mujoco_borrow(source, lane, &torn);
+    const be_mujoco_lane own = source->num_heights ? on_terrain(batch, lane, slot) : (be_mujoco_lane){0};
+    const be_mujoco_lane *const handles = source->num_heights ? &own : be_mujoco_lane_of(batch, lane);
     const int held = be_mujoco_has_callbacks(source) ? source->hold_python() : -1;
     be_mujoco_guard g;
     be_mujoco_enter(source, &g);
     volatile int resets = 0;
     const int failed = be_setjmp(g.jump);
     if (!failed) {
-        if (torn) renew(source, be_mujoco_lane_of(batch, lane), slot);
-        call(source, be_mujoco_lane_of(batch, lane), slot, order);
+        if (torn) renew(source, handles, slot);
+        call(source, handles, slot, order);
     } else if (resets++ == 0) { /* so that the next lane finds it in order */
-        renew(source, be_mujoco_lane_of(batch, lane), slot);
+        renew(source, handles, slot);
     }
     be_mujoco_leave(source);
     const int raised = held >= 0 && source->let_python_go(source->owner, held, lane);
@@ -139,6 +154,41 @@ void be_mujoco_call_begin(const be_mujoco_source *source, const be_mujoco_lane *
     store_state(source, lane, slot);
 }
 
+/* mj_forward without actuators. */
+static void forward_still(const be_mujoco_source *source, const be_mujoco_lane *lane, be_mujoco_slot *slot) {
+    source->mj_forward(lane->still ? lane->still : lane->model, slot->data);
+    slot->stepped = 1;
+    store_state(source, lane, slot);
+}
+
+void be_mujoco_call_reset(const be_mujoco_source *source, const be_mujoco_lane *lane, be_mujoco_slot *slot,
+                          const be_mujoco_order *order) {
+    (void)order;
+    source->mj_reset_data(lane->model, slot->data);
+    forward_still(source, lane, slot);
+}
+
+void be_mujoco_call_drop(const be_mujoco_source *source, const be_mujoco_lane *lane, be_mujoco_slot *slot,
+                         const be_mujoco_order *order) {
+    (void)order;
+    source->mj_reset_data(lane->model, slot->data);
+    source->mj_forward(lane->still ? lane->still : lane->model, slot->data);
+    memcpy(slot->arrays[MJ_QPOS], lane->arrays[MJ_QPOS], (size_t)source->num_qpos * sizeof(double));
+    memcpy(slot->arrays[MJ_QVEL], lane->arrays[MJ_QVEL], (size_t)source->num_qvel * sizeof(double));
+    source->mj_step2(lane->model, slot->data);
+    slot->stepped = 1;
+    store_state(source, lane, slot);
+}
+
+void be_mujoco_call_evaluate(const be_mujoco_source *source, const be_mujoco_lane *lane, be_mujoco_slot *slot,
+                             const be_mujoco_order *order) {
+    load_state(source, lane, slot, lane->state);
+    memcpy(slot->arrays[MJ_QPOS], lane->arrays[MJ_QPOS], (size_t)source->num_qpos * sizeof(double));
+    memcpy(slot->arrays[MJ_QVEL], lane->arrays[MJ_QVEL], (size_t)source->num_qvel * sizeof(double));
+    forward_still(source, lane, slot);
+    if (order->contacts) memcpy(order->contacts, (char *)slot->data + source->contacts_at, sizeof *order->contacts);
+}
+
 void be_mujoco_call_step(const be_mujoco_source *source, const be_mujoco_lane *lane, be_mujoco_slot *slot,
                          const be_mujoco_order *order) {
     load_state(source, lane, slot, lane->state);
@@ -153,6 +203,7 @@ void be_mujoco_call_step(const be_mujoco_source *source, const be_mujoco_lane *l
         source->mj_step(lane->model, slot->data);
     }
     if (order->forces) source->mj_rne_post_constraint(lane->model, slot->data);
+    if (source->fresh) source->mj_step1(lane->model, slot->data);
     store_state(source, lane, slot);
 }
 
@@ -213,20 +264,22 @@ static int repeat_step(const be_mujoco_source *source, const be_mujoco_lane *lan
     return 1;
 }
 
-int be_mujoco_remake(const be_mujoco_source *source, int64_t lane, int stepped, be_mujoco_slot *slot, double *scratch,
-                     be_error *error) {
-    const be_mujoco_lane *handles = &source->lanes[lane];
+int be_mujoco_remake(const be_mujoco_source *source, int64_t lane, const void *model, int stepped, be_mujoco_slot *slot,
+                     double *scratch, be_error *error) {
+    be_mujoco_lane handles = source->lanes[lane];
+    if (model) handles.model = (void *)(uintptr_t)model;
     be_mujoco_guard g;
     be_mujoco_enter(source, &g);
     const int failed = be_setjmp(g.jump);
     if (!failed) {
-        renew(source, handles, slot);
-        if (!stepped || !repeat_step(source, handles, slot, scratch)) {
-            renew(source, handles, slot);
-            source->mj_set_state(handles->model, slot->data, handles->state, source->state_signature);
-            source->mj_forward(handles->model, slot->data);
+        renew(source, &handles, slot);
+        if (!stepped || !repeat_step(source, &handles, slot, scratch)) {
+            renew(source, &handles, slot);
+            source->mj_set_state(handles.model, slot->data, handles.state, source->state_signature);
+            source->mj_forward(handles.model, slot->data);
         }
-        if (stepped) source->mj_rne_post_constraint(handles->model, slot->data);
+        if (stepped) source->mj_rne_post_constraint(handles.model, slot->data);
+        if (stepped && source->fresh) source->mj_step1(handles.model, slot->data);
     }
     be_mujoco_leave(source);
     return failed ? be_fail(error, BE_ERROR_ENGINE, lane, "MuJoCo: %s", g.message) : BE_OK;

@@ -131,28 +131,29 @@ struct be_physics_group {
 
 /* Stages. They read and write arrays of the group; each comment says which MuJoCo function it is. */
 #define BE_PHYSICS_STAGES(X)                                                                                           \
-    X(kinematics)   /* mj_kinematics */                                                                                \
-    X(com_pos)      /* mj_comPos */                                                                                    \
-    X(tendon)       /* mj_tendon, and the velocities of tendons */                                                     \
-    X(inertia)      /* mj_makeM (once mj_crb), mj_factorM */                                                           \
-    X(com_vel)      /* mj_comVel */                                                                                    \
-    X(passive)      /* mj_passive */                                                                                   \
-    X(rne)          /* mj_rne without accelerations */                                                                 \
-    X(tendon_bias)  /* mj_tendonBias */                                                                                \
-    X(transmission) /* mj_transmission, of actuators with `moments` */                                                 \
-    X(actuation)    /* mj_transmission of the others, mj_fwdActuation */                                               \
-    X(acceleration) /* mj_fwdAcceleration */                                                                           \
-    X(implicit)     /* mj_implicitSkip */                                                                              \
-    X(fluid_vel)    /* mjd_inertiaBoxFluid */                                                                          \
-    X(rne_vel)      /* mjd_rne_vel */                                                                                  \
-    X(lu)           /* mju_factorLUSparse, mju_solveLUSparse */                                                        \
-    X(lone_bodies)  /* mj_implicitSkip, of bodies that are alone in their tree */                                      \
-    X(body_motion)  /* mj_rnePostConstraint, of cacc */                                                                \
-    X(body_forces)  /* mj_rnePostConstraint, of cacc and cfrc_int */                                                   \
-    X(subtree_vel)  /* mj_subtreeVel */                                                                                \
-    X(touch)        /* mj_sensorAcc, of contacts */                                                                    \
-    X(sensors)      /* mj_sensorPos, mj_sensorVel, mj_sensorAcc */                                                     \
-    X(integrate)    /* mj_step, with mj_Euler, mj_implicitFast or mj_RungeKutta */
+    X(kinematics)    /* mj_kinematics */                                                                               \
+    X(com_pos)       /* mj_comPos */                                                                                   \
+    X(tendon)        /* mj_tendon, and the velocities of tendons */                                                    \
+    X(inertia)       /* mj_makeM (once mj_crb), mj_factorM */                                                          \
+    X(com_vel)       /* mj_comVel */                                                                                   \
+    X(passive)       /* mj_passive */                                                                                  \
+    X(rne)           /* mj_rne without accelerations */                                                                \
+    X(tendon_bias)   /* mj_tendonBias */                                                                               \
+    X(transmission)  /* mj_transmission, of actuators with `moments` */                                                \
+    X(actuation)     /* mj_transmission of the others, mj_fwdActuation */                                              \
+    X(acceleration)  /* mj_fwdAcceleration */                                                                          \
+    X(implicit)      /* mj_implicitSkip */                                                                             \
+    X(fluid_vel)     /* mjd_inertiaBoxFluid */                                                                         \
+    X(rne_vel)       /* mjd_rne_vel */                                                                                 \
+    X(lu)            /* mju_factorLUSparse, mju_solveLUSparse */                                                       \
+    X(lone_bodies)   /* mj_implicitSkip, of bodies that are alone in their tree */                                     \
+    X(body_motion)   /* mj_rnePostConstraint, of cacc */                                                               \
+    X(body_forces)   /* mj_rnePostConstraint, of cacc and cfrc_int */                                                  \
+    X(subtree_vel)   /* mj_subtreeVel */                                                                               \
+    X(touch)         /* mj_sensorAcc, of contacts */                                                                   \
+    X(sensors)       /* mj_sensorPos, mj_sensorVel, mj_sensorAcc */                                                    \
+    X(state_sensors) /* mj_sensorPos, mj_sensorVel */                                                                  \
+    X(integrate)     /* mj_step, with mj_Euler, mj_implicitFast or mj_RungeKutta */
 
 #define BE_PHYSICS_STAGE_NAME(name) BE_ISA_NAME(be_physics_##name)
 #define BE_PHYSICS_DECLARE(name) void BE_PHYSICS_STAGE_NAME(name)(be_physics_group * g);

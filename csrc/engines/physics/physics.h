@@ -472,6 +472,7 @@ static inline int be_physics_candidates(int kind) {
     X(FRAMEANGACC)
 #define BE_PHYSICS_SENSOR_ENUM(name) BE_SENSOR_##name,
 enum { BE_PHYSICS_SENSORS(BE_PHYSICS_SENSOR_ENUM) BE_PHYSICS_NUM_SENSORS };
+enum { BE_SENSOR_OF_ACCELERATIONS = BE_SENSOR_ACCELEROMETER }; /* the first of those that need more than a state */
 extern const char *const be_physics_sensor_names[BE_PHYSICS_NUM_SENSORS];
 enum {
     BE_SENSES_SUBTREES = 1,       /* subtree_linvel, subtree_angmom */
@@ -648,6 +649,7 @@ typedef struct be_physics_job {
     int accelerations;             /* 1: cacc is */
     int sensors;                   /* 1: sensordata, or what belongs to it, is */
     int pushed;                    /* 1: qfrc_applied and xfrc_applied are given */
+    int fresh;                     /* 1: arrays are wanted as mj_step1 computes them after the step */
     const be_physics_functions *functions;
     be_physics_constrain *constrain;
     be_physics_look_for *collide; /* for pairs with BE_OWN_CALLED */

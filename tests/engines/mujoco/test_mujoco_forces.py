@@ -73,7 +73,7 @@ def test_sensors(sensors, kind, cone):
 @pytest.mark.skipif(not since(mujoco, 3, 17), reason="groups have PGS since mujoco 3.17")
 def test_forces_with_pgs():
     hand = '<body pos=".3 0 {}"><joint {}/><geom type="box" size=".1 .1 .1"/><site name="{}" size=".15"/></body>'
-    hands = hand.format(0.1, 'name="a"', "s") + hand.format(-0.1, "", "t")
+    hands = hand.format(0.09, 'name="a"', "s") + hand.format(-0.1, "", "t")  # they do not just touch
     body = f'<body pos="0 0 .2"><freejoint/><geom type="box" size=".1 .1 .1"/>{hands}</body>'
     sensors = '<sensor><touch site="s"/><force site="t"/></sensor>'
     text = xml(body, sensors, MOTOR, TOP.replace("<option", '<option solver="PGS"'))

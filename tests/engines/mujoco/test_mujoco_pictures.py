@@ -1,10 +1,13 @@
 """Pictures of MuJoCo's lanes equal Gymnasium's; where there is no screen or no graphics card, a message says so."""
 
+import gc
 import os
 
 import numpy as np
 import pytest
 
+import batchenv
+from batchenv.envs.mujoco.render import MuJoCoDrawer
 from helpers.parity import Case
 from helpers.processes import run_python
 
@@ -64,3 +67,18 @@ def test_human_without_a_screen():
     )
     told = run_python(code, WAYLAND_DISPLAY=None, MUJOCO_GL=None)
     assert told.startswith("DependencyNotInstalled") and "render_mode='human' needs a screen" in told
+
+
+@pytest.mark.skipif("MUJOCO_GL" not in os.environ, reason="pictures need OpenGL: set MUJOCO_GL to egl or osmesa")
+def test_cameras_follow_robots():
+    pytest.importorskip("mujoco_playground", reason="pip install --no-deps playground")
+    env = batchenv.make("Go1JoystickFlatTerrain-v0", 2, render_mode="rgb_array", width=64, height=48)
+    env.reset(seed=0)
+    env.render()
+    for _ in range(30):
+        env.step(np.ones((2, 12), np.float32))  # it falls over its legs
+    env.render()
+    (drawer,) = [one for one in gc.get_objects() if isinstance(one, MuJoCoDrawer) and one._follows]
+    for lane, data in enumerate(env.call("data")):
+        assert np.allclose(drawer._cameras[lane].lookat, data.body("trunk").xpos)
+    env.close()

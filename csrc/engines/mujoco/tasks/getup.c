@@ -175,38 +175,51 @@ static void place(be_batch *b, int64_t lane, double height, const double *low, c
     for (int j = 0; j < JOINTS; j++) qpos[7 + j] = be_rng_uniform(rng, low[step * j], high[step * j]);
 }
 
-/* Lets the robot fall, with the joints' positions as targets, and begins the episode where it is then. */
-static int settle(be_batch *b, int64_t lane, int64_t steps, const be_rows *rows, be_error *error) {
-    memset(MJ_FIELD(b, LAST_ACTION, float, lane), 0, JOINTS * sizeof(float));
-    memset(MJ_FIELD(b, ACTION_BEFORE, float, lane), 0, JOINTS * sizeof(float));
-    be_mujoco_clear_info(b, lane, rows);
-    return be_mujoco_settle(b, lane, steps, error);
-}
-
-static int start_go1(be_batch *b, int64_t lane, const be_rows *rows, be_error *error) {
+/* Begins the episode, and returns for how many steps the robot then falls, with the joints' positions as targets. */
+static int64_t begin_go1(be_batch *b, int64_t lane, be_error *error) {
     double *const *arrays = be_mujoco_arrays(b, lane);
     const double *ranges = be_mujoco_read_of(b, lane, RANGES) + 2;
     place(b, lane, 0.5, ranges, ranges + 1, 2);
     for (int j = 0; j < 6; j++) arrays[MJ_QVEL][j] = be_rng_uniform(&b->rng[lane], -0.5, 0.5);
     be_append(arrays[MJ_CTRL], arrays[MJ_QPOS] + 7, JOINTS);
-    int status = be_mujoco_begin_controlled(b, lane, error);
-    if (status != BE_OK) return status;
+    if (be_mujoco_begin_controlled(b, lane, error) != BE_OK) return -1;
     /* Playground cuts the number of a Go1's steps, and rounds a Spot's. */
-    status = settle(b, lane, (int64_t)(be_param_of(b, SETTLE, lane) / be_mujoco_of(b)->timestep), rows, error);
-    see_go1(b, lane);
+    return (int64_t)(be_param_of(b, SETTLE, lane) / be_mujoco_of(b)->timestep);
+}
+
+static int64_t begin_spot(be_batch *b, int64_t lane, be_error *error) {
+    double *const *arrays = be_mujoco_arrays(b, lane);
+    const be_mujoco_view *model = be_mujoco_of(b);
+    place(b, lane, 1.0, model->control_low, model->control_high, 1);
+    if (be_mujoco_begin(b, lane, error) != BE_OK) return -1;
+    be_append(arrays[MJ_CTRL], arrays[MJ_QPOS] + 7, JOINTS);
+    return be_steps_of(be_param_of(b, SETTLE, lane), model->timestep);
+}
+
+static int open_go1(be_batch *b, const void *engine, be_error *error) {
+    return be_mujoco_open_settling(b, engine, begin_go1, error);
+}
+static int open_spot(be_batch *b, const void *engine, be_error *error) {
+    return be_mujoco_open_settling(b, engine, begin_spot, error);
+}
+
+static int start(be_batch *b, int64_t lane, const be_rows *rows, be_error *error) {
+    memset(MJ_FIELD(b, LAST_ACTION, float, lane), 0, JOINTS * sizeof(float));
+    memset(MJ_FIELD(b, ACTION_BEFORE, float, lane), 0, JOINTS * sizeof(float));
+    be_mujoco_clear_info(b, lane, rows);
+    return be_mujoco_settle(b, lane, error);
+}
+
+static int start_go1(be_batch *b, int64_t lane, const be_rows *rows, be_error *error) {
+    const int status = start(b, lane, rows, error);
+    if (status == BE_OK) see_go1(b, lane);
     return status;
 }
 MJ_RESET(reset_go1, start_go1)
 
 static int start_spot(be_batch *b, int64_t lane, const be_rows *rows, be_error *error) {
-    double *const *arrays = be_mujoco_arrays(b, lane);
-    const be_mujoco_view *model = be_mujoco_of(b);
-    place(b, lane, 1.0, model->control_low, model->control_high, 1);
-    int status = be_mujoco_begin(b, lane, error);
-    if (status != BE_OK) return status;
-    be_append(arrays[MJ_CTRL], arrays[MJ_QPOS] + 7, JOINTS);
-    status = settle(b, lane, be_steps_of(be_param_of(b, SETTLE, lane), model->timestep), rows, error);
-    see_spot(b, lane);
+    const int status = start(b, lane, rows, error);
+    if (status == BE_OK) see_spot(b, lane);
     return status;
 }
 MJ_RESET(reset_spot, start_spot)
@@ -279,7 +292,7 @@ static int step_spot(be_batch *b, int64_t lane, int64_t end, const be_rows *rows
 }
 
 BE_ENV(go1_getup) = {
-    MJ_MEMBERS_OF("MuJoCo Playground"),
+    MJ_MEMBERS_OPENED("MuJoCo Playground", open_go1),
     .name = "Go1Getup",
     .ids = MJ_ID("Go1Getup-v0", 300, NULL),
     .frames_per_second = 50,
@@ -295,7 +308,7 @@ BE_ENV(go1_getup) = {
 };
 
 BE_ENV(spot_getup) = {
-    MJ_MEMBERS_OF("MuJoCo Playground"),
+    MJ_MEMBERS_OPENED("MuJoCo Playground", open_spot),
     .name = "SpotGetup",
     .ids = MJ_ID("SpotGetup-v0", 300, NULL),
     .frames_per_second = 50,

@@ -164,6 +164,16 @@ BE_INLINE void runge_kutta(be_physics_group *g, const int wide, int keep) {
     }
 }
 
+/* mj_step1, of what is read: without contacts and constraints. */
+static void refresh(be_physics_group *g) {
+    BE_PHYSICS_STAGE_NAME(kinematics)(g);
+    BE_PHYSICS_STAGE_NAME(com_pos)(g);
+    if (g->m->ntendon) BE_PHYSICS_STAGE_NAME(tendon)(g);
+    BE_PHYSICS_STAGE_NAME(com_vel)(g);
+    if (g->m->num_moments) BE_PHYSICS_STAGE_NAME(transmission)(g);
+    if (g->job->sensors) BE_PHYSICS_STAGE_NAME(state_sensors)(g);
+}
+
 BE_INLINE void integrate(be_physics_group *g, const int wide) {
     const be_physics_model *m = g->m;
     const int runge = *m->opt_integrator == BE_RK4;
@@ -202,5 +212,6 @@ BE_INLINE void integrate(be_physics_group *g, const int wide) {
     drop_bad(g, g->qvel, m->nv);
     if (m->na) drop_beyond(g, g->act, m->na, INFINITY);
     drop_bad(g, g->qacc, m->nv);
+    if (g->job->fresh && g->present) refresh(g);
 }
 BE_PHYSICS_STAGE(integrate)

@@ -241,3 +241,16 @@ BE_INLINE void sensors(be_physics_group *g, const int wide) {
     }
 }
 BE_PHYSICS_STAGE(sensors)
+
+BE_INLINE void state_sensors(be_physics_group *g, const int wide) {
+    const be_physics_model *m = g->m;
+    if (*m->senses & BE_SENSES_SUBTREES) BE_PHYSICS_STAGE_NAME(subtree_vel)(g);
+    if (*m->senses & BE_SENSES_OTHERS) ask(g);
+    for (int i = 0; i < m->nsensor; i++) {
+        if (m->sensor_kind[i] < 0 || m->sensor_kind[i] >= BE_SENSOR_OF_ACCELERATIONS) continue;
+        be_vd *to = g->sensordata + m->sensor_adr[i];
+        sense(to, g, wide, i);
+        cut_off(to, g, wide, i);
+    }
+}
+BE_PHYSICS_STAGE(state_sensors)

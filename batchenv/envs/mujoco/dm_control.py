@@ -1,0 +1,358 @@
+"""The DM Control suite: finds and prepares its models. The tasks themselves are in csrc/engines/mujoco/dm_control."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+from xml.etree.ElementTree import SubElement
+
+import numpy as np
+
+from batchenv._core import type_info
+from batchenv.arguments.numbers import integer
+from batchenv.envs.mujoco import dm_models, library, packages, reads, tasks
+
+_INSTALL = 'pip install "batchenv[dmc]" (of what dm_control depends on, only mujoco is needed)'
+
+
+def suite(*parts: str) -> Path:
+    """The path of a file of the suite in the installed package, which is not imported: it does not run with every
+    version of mujoco.
+
+    Raises:
+        gymnasium.error.DependencyNotInstalled: the package, or this file of it, is missing.
+    """
+    return packages.file_of("dm_control", "suite", *parts, package="dm_control", install=_INSTALL)
+
+
+class DmControl(tasks.Task):
+    """What all domains have in common: the model is the file with the domain's name."""
+
+    fresh = True
+    camera_id = 0
+    unlimited = True
+    xml_file = None
+    xml_meaning = "another model with the same names: the path of an XML file, or XML text"
+    own = (("observation", "dict", "'dict': a Dict of the parts; 'flat': all of them in a row"),)
+
+    domain = ""  # the name of the model's file; "": as the C type is called
+
+    def _domain(self) -> str:
+        words = re.findall("[A-Z][a-z]*", self.type_name.removeprefix("Dm").removesuffix("Flat"))
+        return self.domain or "_".join(words).lower()
+
+    def to_core(self, keywords):
+        result = super().to_core(keywords)
+        kinds, kind = ("dict", "flat"), self._value("observation")
+        if not isinstance(kind, str) or kind not in kinds:
+            raise ValueError(f"observation={kind!r} must be 'dict' or 'flat'")
+        if kind == "flat":
+            self.type_name += "Flat"
+        return result
+
+    def _read(self, xml):
+        own = xml is not None
+        model = tasks.read_own(xml, "xml_file") if own else self._edited(suite(f"{self._domain()}.xml"))
+        self._set(model)
+        return model
+
+    def _edited(self, path: Path) -> Any:
+        """The model of the domain's file."""
+        return library.read_model(path)
+
+    def _set(self, model: Any) -> None:
+        """Sets what the task has otherwise than the file, in all of its episodes."""
+
+
+def _of(model: Any, kind: str, name: str) -> int:
+    """The number of a thing of the model."""
+    mujoco, _ = library.load()
+    known = reads.names(mujoco, model, kind)
+    if name not in known:
+        raise ValueError(f"xml_file: {reads.unknown_thing(kind, name, known)}")
+    return known.index(name)
+
+
+class DmReacher(DmControl):
+    """Arms that reach for a target, which each episode puts elsewhere."""
+
+    shown = (
+        ("target", "geom_pos", "geom", "target", (0, 1)),
+        ("target_radius", "geom_size", "geom", "target", (0,)),
+    )
+
+
+class DmFishUpright(DmControl):
+    """dm_control/fish-upright-v0, which has no target."""
+
+    domain = "fish"
+
+    def _set(self, model):
+        model.geom_rgba[_of(model, "geom", "target"), 3] = 0
+
+
+class DmFishSwim(DmControl):
+    """dm_control/fish-swim-v0."""
+
+    domain = "fish"
+    shown = (("target", "geom_pos", "geom", "target", (0, 1, 2)),)
+
+
+class DmFingerSpin(DmControl):
+    """dm_control/finger-spin-v0, where the body turns more easily, and has no target."""
+
+    domain = "finger"
+
+    def _set(self, model):
+        for site in ("target", "tip"):
+            model.site_rgba[_of(model, "site", site), 3] = 0
+        model.dof_damping[model.jnt_dofadr[_of(model, "joint", "hinge")]] = 0.03
+
+
+class DmFingerTurn(DmControl):
+    """Fingers that turn a body until its tip is at a target."""
+
+    domain = "finger"
+    shown = (
+        ("target", "site_pos", "site", "target", (0, 2)),
+        ("target_radius", "site_size", "site", "target", (0,)),
+    )
+
+
+class DmSwimmer(DmControl):
+    """Swimmers of any number of links. The file has the first, the head."""
+
+    shown = (
+        ("target", "geom_pos", "geom", "target", (0, 1)),
+        ("target", "light_pos", "light", "target_light", (0, 1)),
+    )
+
+    def to_core(self, keywords):
+        (row,) = [row for row in type_info(self.type_name)["params"] if row["name"] == "n_links"]
+        links = keywords.get("n_links", row["default"])
+        self._links = integer("n_links", links, int(row["low"]), int(row["high"]))
+        return super().to_core(keywords)
+
+    def _edited(self, path):
+        root = dm_models.read(path)
+        link = head = root.find("worldbody/body")
+        assert head is not None
+        actuators, sensors = SubElement(root, "actuator"), SubElement(root, "sensor")
+        bound = 360 / self._links
+        for k in range(self._links - 1):
+            link = SubElement(link, "body", name=f"segment_{k}", pos="0 .1 0")  # pyright: ignore[reportArgumentType]
+            for kind in ("visual", "inertial"):
+                SubElement(link, "geom", {"class": kind, "name": f"{kind}_{k}"})
+            SubElement(link, "site", name=f"site_{k}")
+            SubElement(link, "joint", name=f"joint_{k}", range=f"{-bound} {bound}")
+            SubElement(actuators, "motor", name=f"motor_{k}", joint=f"joint_{k}")
+            for kind in ("velocimeter", "gyro"):
+                SubElement(sensors, kind, name=f"{kind}_{k}", site=f"site_{k}")
+        for camera in head.iter("camera"):  # those that follow the swimmer see all of it
+            if camera.get("mode") == "trackcom":
+                places = [float(place) * (self._links / 6) for place in camera.get("pos", "").split()]
+                camera.set("pos", " ".join(map(str, places)))
+        return dm_models.compiled(root)
+
+
+def _check_target(model: Any, name: str) -> None:
+    """Refuses models whose body of this name is more than a mark: the task moves it, and MuJoCo does not know."""
+    body = _of(model, "body", name)
+    geoms = model.geom_bodyid == body
+    touches = (model.geom_contype[geoms] != 0).any() or (model.geom_conaffinity[geoms] != 0).any()
+    moves = model.body_parentid[body] != 0 or model.body_jntnum[body] > 0 or model.body_mocapid[body] >= 0
+    if touches or moves or (model.body_parentid == body).any() or model.body_quat[body, [1, 3]].any():
+        raise ValueError(
+            f"xml_file: the task moves body {name!r}, which must be no more than a mark: in worldbody, turned about y "
+            "at most, without joints and bodies, and with contype=0 and conaffinity=0 for its geoms"
+        )
+
+
+class Arm(DmControl):
+    """An arm with a hand, whose task has two kinds of observations."""
+
+    own = (*DmControl.own, ("fully_observable", True, "False: only the arm's angles, speeds and touch are observed"))
+
+    def to_core(self, keywords):
+        result = super().to_core(keywords)
+        if not self._flag("fully_observable"):
+            stem = self.type_name.removesuffix("Flat")
+            self.type_name = self.type_name.replace(stem, f"{stem}Sensors")
+        return result
+
+
+class DmStacker(Arm):
+    """Arms that stack up to four boxes, which the file has."""
+
+    shown = (("target", "body_pos", "body", "target", (0, 2)),)
+
+    def to_core(self, keywords):
+        (row,) = [row for row in type_info(self.type_name)["params"] if row["name"] == "n_boxes"]
+        self._boxes = integer("n_boxes", keywords.get("n_boxes", row["default"]), int(row["low"]), int(row["high"]))
+        return super().to_core(keywords)
+
+    def _edited(self, path):
+        return dm_models.without(path, [f"box{k}" for k in range(self._boxes, 4)])
+
+    def _set(self, model):
+        _check_target(model, "target")
+
+
+class DmManipulator(Arm):
+    """Arms that bring something to a target. The file has all things that are brought, and where to."""
+
+    domain = "manipulator"
+    thing = ""  # what is brought
+
+    def _edited(self, path):
+        others = {"ball", "peg", "target_ball", "target_peg", "cup", "slot"} - {self.thing, f"target_{self.thing}"}
+        return dm_models.without(path, sorted(others))
+
+    def _set(self, model):
+        _check_target(model, f"target_{self.thing}")
+
+
+class DmManipulatorBringBall(DmManipulator):
+    """dm_control/manipulator-bring_ball-v0."""
+
+    thing = "ball"
+    shown = (
+        ("target", "body_pos", "body", "target_ball", (0, 2)),
+        ("target_quat", "body_quat", "body", "target_ball", (0, 2)),
+    )
+
+
+class DmManipulatorBringPeg(DmManipulator):
+    """dm_control/manipulator-bring_peg-v0."""
+
+    thing = "peg"
+    shown = (
+        ("target", "body_pos", "body", "target_peg", (0, 2)),
+        ("target_quat", "body_quat", "body", "target_peg", (0, 2)),
+    )
+
+
+class DmHumanoidPureState(DmControl):
+    """dm_control/humanoid-run_pure_state-v0."""
+
+    domain = "humanoid"
+
+
+class DmHumanoidCmu(DmControl):
+    """The CMU's humanoid."""
+
+    domain = "humanoid_CMU"
+
+
+class DmCartpole(DmControl):
+    """Carts with one pole or more."""
+
+    def to_core(self, keywords):
+        self._poles = keywords.get("num_poles", 1)
+        return super().to_core(keywords)
+
+    def _edited(self, path):
+        if not isinstance(self._poles, int) or self._poles < 2:  # what is no number is refused later
+            return super()._edited(path)
+        return dm_models.cartpole(path, self._poles)
+
+
+class _Runner(DmControl):
+    """A robot on a floor as large as it gets in an episode with the speed that is wanted."""
+
+    speed: str
+    seconds: int  # that an episode takes
+
+    def to_core(self, keywords):
+        try:
+            self._floor = self.seconds * float(np.max(keywords.get(self.speed, 1)))
+        except (TypeError, ValueError):  # what is no number is refused later
+            self._floor = 1.0
+        return super().to_core(keywords)
+
+
+class DmQuadruped(_Runner):
+    """The quadruped that walks or runs."""
+
+    speed, seconds = "desired_speed", 20
+
+    def _edited(self, path):
+        return dm_models.quadruped(path, self._floor)
+
+
+class DmQuadrupedEscape(DmControl):
+    """The quadruped that gets out of a bowl, whose ground differs from episode to episode."""
+
+    domain = "quadruped"
+    fields = ()  # slots have the models that lanes are stepped with
+    shown = (("terrain", "hfield_data", "hfield", "terrain", range(201 * 201)),)
+
+    def _read(self, xml):
+        model = super()._read(xml)
+        sizes = [(model.hfield_nrow[k], model.hfield_ncol[k], model.hfield_size[k, 0]) for k in range(model.nhfield)]
+        if sizes != [(201, 201, 30)]:
+            raise ValueError("xml_file: the model must have one height field, of 201 rows and columns and a size of 30")
+        return model
+
+    def _edited(self, path):
+        return dm_models.quadruped(path, 40, terrain=True)
+
+    def _terrain(self):
+        return [row["name"] for row in type_info(self.type_name)["state"]].index("terrain")
+
+
+class DmQuadrupedFetch(DmControl):
+    """The quadruped that fetches a ball."""
+
+    domain = "quadruped"
+
+    def _edited(self, path):
+        return dm_models.quadruped(path, ball=True)
+
+
+class DmDog(_Runner):
+    """The dog that stands, or walks, trots or runs."""
+
+    speed, seconds = "move_speed", 15
+
+    def _edited(self, path):
+        return dm_models.dog(path, self._floor)
+
+
+class DmDogFetch(DmControl):
+    """The dog that fetches a ball."""
+
+    domain = "dog"
+
+    def _edited(self, path):
+        return dm_models.dog(path, 10, ball=True)
+
+
+class DmLqr(DmControl):
+    """Bodies on springs, whose stiffness dm_control draws when it makes an environment."""
+
+    own = (
+        *DmControl.own,
+        ("model_seed", None, "lane i has the springs that dm_control makes of the seed model_seed + i; None: all of 0"),
+    )
+
+    def to_core(self, keywords):
+        self._sizes = [keywords.get(name, 1) for name in ("n_bodies", "n_actuators")]
+        return super().to_core(keywords)
+
+    def _edited(self, path):
+        if self._value("model_seed") is not None:
+            integer("model_seed", self._value("model_seed"), 0, 2**63 - 1)
+        # What is no such number is refused later.
+        bodies, actuators = (size if isinstance(size, int) and 1 <= size <= 15 else 1 for size in self._sizes)
+        if actuators > bodies:
+            raise ValueError(f"n_actuators={actuators} must be {bodies} (n_bodies) or less")
+        return dm_models.lqr(path, dm_models.springs(self._value("model_seed") or 0, bodies), actuators)
+
+    def engine(self, num_envs, threads):
+        seed = self._value("model_seed")
+        if seed is not None and self._value("xml_file") is None:
+            rows = [dm_models.springs(seed + lane, self._model.nq) for lane in range(num_envs)]
+            self._at_start = {"jnt_stiffness": np.array(rows)[:, :, 0], **self._at_start}
+        return super().engine(num_envs, threads)
