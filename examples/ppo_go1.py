@@ -5,6 +5,7 @@ python examples/ppo_go1.py [--quick] [--id ID] [--steps STEPS] [--save FILE] [--
 The actor sees what a robot's sensors give, the critic all of it ("privileged_state").
 """
 
+import argparse
 import itertools
 import sys
 
@@ -21,7 +22,7 @@ class Half(nn.Module):
         self.key = key
         self.register_buffer("mean", torch.zeros(inputs))
         self.register_buffer("square", torch.ones(inputs))
-        sizes, layers = (inputs, 256, 128), list[nn.Module]()
+        sizes, layers = (inputs, 128, 128), list[nn.Module]()
         for before, after in itertools.pairwise(sizes):
             layers += [ppo.orthogonal(nn.Linear(before, after), 2**0.5), nn.SiLU()]
         self.net = nn.Sequential(*layers, ppo.orthogonal(nn.Linear(sizes[-1], outputs), last_gain))
@@ -37,7 +38,7 @@ class Walker(ppo.Gaussian):
     def __init__(self, sizes: dict[str, int], actions: int):
         critic = Half("privileged_state", sizes["privileged_state"], 1, 1.0)
         super().__init__(Half("state", sizes["state"], actions, 0.01), critic, actions)
-        nn.init.constant_(self.log_deviation, -1.0)
+        nn.init.constant_(self.log_deviation, -0.5)
         self.register_buffer("seen", torch.zeros(()))  # steps that the moments are of
         self._fresh: list[dict[str, torch.Tensor]] = []
         self._judged = False
@@ -64,12 +65,18 @@ class Walker(ppo.Gaussian):
         self.seen += count
 
 
-def main() -> int:
+def options() -> argparse.ArgumentParser:
     parser = ppo.argument_parser(
         __doc__.split(":")[0], quick={"steps": 16_384, "lanes": 64, "minibatch": 512}, steps=30_000_000, lanes=1024,
-        rollout=20, minibatch=4096, epochs=4, learning_rate=3e-4, entropy=0.005, gamma=0.97, max_grad_norm=1.0,
+        rollout=24, minibatch=2048, epochs=3, learning_rate=1e-3, anneal_from=0.2, entropy=0.01, gamma=0.97,
+        max_grad_norm=1.0,
     )  # fmt: skip
     parser.add_argument("--id", default="Go1JoystickFlatTerrain-v0", help="a task with two observations")
+    return parser
+
+
+def main() -> int:
+    parser = options()
     args = parser.parse_args()
 
     torch.manual_seed(args.seed)

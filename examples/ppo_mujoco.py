@@ -1,4 +1,4 @@
-"""PPO on HalfCheetah-v5, with PyTorch: pip install -e ".[examples,mujoco]".
+"""PPO on HalfCheetah-v5 or a task of DM Control, with PyTorch: pip install -e ".[examples,mujoco]".
 
 python examples/ppo_mujoco.py [--quick] [--id ID] [--steps STEPS] [--save FILE] [--resume FILE] [--eval N] [--video DIR]
 
@@ -28,7 +28,8 @@ def main() -> int:
     torch.manual_seed(args.seed)
     torch.set_num_threads(args.torch_threads)
     watch = ppo.Stopwatch()
-    task = ppo.Task(args.id, normalize_observation=True, reward_scale=args.reward_scale, clip_actions=True)
+    keywords = {"observation": "flat"} if args.id.startswith("dm_control/") else {}
+    task = ppo.Task(args.id, normalize_observation=True, reward_scale=args.reward_scale, clip_actions=True, **keywords)
     env, saved = ppo.prepare(args, task)
     if not isinstance(env.single_action_space, Box) or len(env.single_observation_space.shape) != 1:
         parser.error(f"--id {args.id}: observations must be vectors, and actions continuous")
