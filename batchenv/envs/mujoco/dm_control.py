@@ -64,6 +64,11 @@ class DmControl(tasks.Task):
     def _set(self, model: Any) -> None:
         """Sets what the task has otherwise than the file, in all of its episodes."""
 
+    def _size(self, keywords: dict[str, Any], name: str) -> int:
+        """The value of an integer param of the C type, on which the model depends."""
+        (row,) = [row for row in type_info(self.type_name)["params"] if row["name"] == name]
+        return integer(name, keywords.get(name, row["default"]), int(row["low"]), int(row["high"]))
+
 
 def _of(model: Any, kind: str, name: str) -> int:
     """The number of a thing of the model."""
@@ -129,9 +134,7 @@ class DmSwimmer(DmControl):
     )
 
     def to_core(self, keywords):
-        (row,) = [row for row in type_info(self.type_name)["params"] if row["name"] == "n_links"]
-        links = keywords.get("n_links", row["default"])
-        self._links = integer("n_links", links, int(row["low"]), int(row["high"]))
+        self._links = self._size(keywords, "n_links")
         return super().to_core(keywords)
 
     def _edited(self, path):
@@ -188,8 +191,7 @@ class DmStacker(Arm):
     shown = (("target", "body_pos", "body", "target", (0, 2)),)
 
     def to_core(self, keywords):
-        (row,) = [row for row in type_info(self.type_name)["params"] if row["name"] == "n_boxes"]
-        self._boxes = integer("n_boxes", keywords.get("n_boxes", row["default"]), int(row["low"]), int(row["high"]))
+        self._boxes = self._size(keywords, "n_boxes")
         return super().to_core(keywords)
 
     def _edited(self, path):
@@ -249,13 +251,11 @@ class DmCartpole(DmControl):
     """Carts with one pole or more."""
 
     def to_core(self, keywords):
-        self._poles = keywords.get("num_poles", 1)
+        self._poles = self._size(keywords, "num_poles")
         return super().to_core(keywords)
 
     def _edited(self, path):
-        if not isinstance(self._poles, int) or self._poles < 2:  # what is no number is refused later
-            return super()._edited(path)
-        return dm_models.cartpole(path, self._poles)
+        return dm_models.cartpole(path, self._poles) if self._poles > 1 else super()._edited(path)
 
 
 class _Runner(DmControl):
@@ -338,14 +338,13 @@ class DmLqr(DmControl):
     )
 
     def to_core(self, keywords):
-        self._sizes = [keywords.get(name, 1) for name in ("n_bodies", "n_actuators")]
+        self._sizes = [self._size(keywords, name) for name in ("n_bodies", "n_actuators")]
         return super().to_core(keywords)
 
     def _edited(self, path):
         if self._value("model_seed") is not None:
             integer("model_seed", self._value("model_seed"), 0, 2**63 - 1)
-        # What is no such number is refused later.
-        bodies, actuators = (size if isinstance(size, int) and 1 <= size <= 15 else 1 for size in self._sizes)
+        bodies, actuators = self._sizes
         if actuators > bodies:
             raise ValueError(f"n_actuators={actuators} must be {bodies} (n_bodies) or less")
         return dm_models.lqr(path, dm_models.springs(self._value("model_seed") or 0, bodies), actuators)

@@ -230,3 +230,16 @@ def test_time_steps_of_dm_env():
             assert (ours.reward[1], ours.discount[1]) == (theirs.reward, theirs.discount)
         actions = env.env.action_space.sample()
         ours, theirs = env.step(actions), reference.step(actions[1])
+
+
+@pytest.mark.parametrize("value", [3, np.int64(3), np.uint8(3)])
+def test_sizes_of_models_are_integers_of_any_kind(value):
+    env = batchenv.make("dm_control/cartpole-swingup-v0", 2, num_poles=value)
+    assert env.single_observation_space["position"].shape == (7,)
+    assert env.get_params()["num_poles"] == 3
+
+
+@pytest.mark.parametrize("value", [0, 101, 2.5, 3.0, "2", True, None])
+def test_sizes_of_models_are_checked(value):
+    with pytest.raises((TypeError, ValueError), match="num_poles"):
+        batchenv.make("dm_control/cartpole-swingup-v0", 2, num_poles=value)
