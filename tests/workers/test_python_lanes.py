@@ -116,8 +116,9 @@ def test_lanes_in_flight(kind):
             seen[lane].append((observations["mission"][row], rewards[row]))
         if turn < 28:
             ours.send(np.ones(2, int), infos["env_id"])
-    for lane in range(LANES):
-        assert len(seen[lane]) > 3 and seen[lane][1:] == expected[lane][: len(seen[lane]) - 1]
+    for lane in range(LANES):  # on a busy machine, some may come rarely
+        assert seen[lane][1:] == expected[lane][: max(len(seen[lane]) - 1, 0)]
+    assert sum(map(len, seen.values())) == 60 and max(map(len, seen.values())) > 3
 
 
 @pytest.mark.parametrize("repeat", [1, 3])
