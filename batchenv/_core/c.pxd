@@ -96,6 +96,12 @@ cdef extern from "rng.h" nogil:
     double be_rng_standard_normal(be_rng *rng)
     uint64_t be_rng_bounded(be_rng *rng, uint64_t last)
 
+cdef extern from "random_state.h" nogil:
+    ctypedef struct be_random_state:
+        uint32_t key[624]
+        uint32_t used, has_gauss
+        double gauss
+
 cdef extern from "batchenv.h" nogil:
     enum:
         BE_MAX_FIELDS, BE_MAX_PORTS, BE_MAX_PARAMS, BE_MAX_BOUNDS, BE_MAX_DIMS, BE_MAX_SETTINGS, BE_MAX_TEXT
@@ -216,7 +222,6 @@ cdef extern from "batchenv.h" nogil:
         void *state[BE_MAX_FIELDS]
         int field_size[BE_MAX_FIELDS]
         be_rng *rng
-        unsigned flags
         int32_t *elapsed
         void *engine
         double params[BE_MAX_PARAMS]
@@ -224,7 +229,7 @@ cdef extern from "batchenv.h" nogil:
         const be_space *space
     unsigned BE_ABI
     int be_fail(be_error *, be_status, int64_t, const char *, ...)
-    unsigned BE_LANE_BY_LANE, BE_RANDOM_STATE
+    unsigned BE_LANE_BY_LANE
 
 cdef extern from "core/load/library.h" nogil:
     ctypedef struct be_library:
@@ -300,6 +305,7 @@ cdef extern from "core/params.h" nogil:
 cdef extern from "core/episode.h" nogil:
     ctypedef enum be_autoreset:
         BE_NEXT_STEP, BE_SAME_STEP, BE_DISABLED
+    be_random_state *be_batch_random_states(const be_batch *)
     void be_batch_seed_lane(be_batch *, int64_t, const uint32_t *, size_t, uint64_t)
     int be_batch_observe(be_batch *, int64_t, int64_t, const be_rows *, be_error *)
     int be_batch_observe_first(be_batch *, const int64_t *, int64_t, const be_rows *, be_error *)
@@ -437,9 +443,6 @@ cdef extern from "core/system/fork.h" nogil:
 cdef extern from "numpy_f32.h" nogil:
     void be_set_numpy_f32_fused(int)
     int64_t be_numpy_f32_mismatches(int, const float *, const float *, const float *, int64_t)
-
-cdef extern from "random_state.h" nogil:
-    const char *BE_RANDOM_STATE_NAME
 
 cdef extern from "numpy_loops.h" nogil:
     enum:

@@ -72,12 +72,12 @@ cdef class SavedLanes(SteppedLanes):
     def rng_state(self, int64_t lane):
         """The state of a lane's random stream, in the form of numpy.random.PCG64().state or, where the type's streams
         are of NumPy's older kind, of numpy.random.MT19937().state with what RandomState has in addition."""
-        if self.batch.flags & BE_RANDOM_STATE:
-            stream = self.state()[BE_RANDOM_STATE_NAME.decode()][lane].tobytes()
-            used, has_gauss = np.frombuffer(stream, np.uint32, 2, 2496).tolist()
-            return {"bit_generator": "MT19937",
-                    "state": {"key": np.frombuffer(stream, np.uint32, 624), "pos": min(used, 624)},
-                    "has_gauss": int(has_gauss != 0), "gauss": float(np.frombuffer(stream, np.float64, 1, 2504)[0])}
+        cdef be_random_state *old = be_batch_random_states(self.batch)
+        if old != NULL:
+            old += lane
+            key = np.array(<uint32_t[:624]>old.key)
+            return {"bit_generator": "MT19937", "state": {"key": key, "pos": min(old.used, 624)},
+                    "has_gauss": int(old.has_gauss != 0), "gauss": old.gauss}
         cdef const be_rng *rng = &self.batch.rng[lane]
         return {"bit_generator": "PCG64",
                 "state": {"state": (<object>rng.state_hi << 64) | rng.state_lo,

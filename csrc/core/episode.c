@@ -8,7 +8,6 @@
 #include "core/error.h"
 #include "core/math/fp.h"
 #include "core/system/clock.h"
-#include "random_state.h"
 
 /* ---- in a step -------------------------------------------------------------------------------------- */
 
@@ -114,8 +113,7 @@ const be_error *be_batch_failure(const be_batch *batch, int64_t lane) {
 
 /* ---- seeding and resets ----------------------------------------------------------------------------- */
 
-/* The column of the streams of a type with BE_RANDOM_STATE, or NULL if the type has none. */
-static be_random_state *random_states(const be_batch *batch) {
+be_random_state *be_batch_random_states(const be_batch *batch) {
     if (!(batch->flags & BE_RANDOM_STATE)) return NULL;
     const be_field *fields = batch->type->state;
     int k = 0;
@@ -124,7 +122,7 @@ static be_random_state *random_states(const be_batch *batch) {
 }
 
 void be_batch_seed_lane(be_batch *batch, int64_t lane, const uint32_t *words, size_t num_words, uint64_t add) {
-    be_random_state *streams = random_states(batch);
+    be_random_state *streams = be_batch_random_states(batch);
     if (streams) be_random_state_seed(&streams[lane], words, num_words, add);
     (void)be_rng_seed_words_plus(&batch->rng[lane], words, num_words, add);
 }

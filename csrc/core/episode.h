@@ -4,10 +4,14 @@
 #define BE_EPISODE_H
 
 #include "batchenv.h"
+#include "random_state.h"
 
 typedef enum be_autoreset { BE_NEXT_STEP, BE_SAME_STEP, BE_DISABLED } be_autoreset;
 
 #define BE_LIST 256 /* lanes listed for one call of a kernel's reset or observe */
+
+/* The column of the streams of a type with BE_RANDOM_STATE, or NULL if the type has none. */
+be_random_state *be_batch_random_states(const be_batch *batch);
 
 /* Seeds one lane with the integer `words` (little-endian) plus `add`. */
 void be_batch_seed_lane(be_batch *batch, int64_t lane, const uint32_t *words, size_t num_words, uint64_t add);

@@ -16,7 +16,8 @@
 /* The same as RandomState().get_state(). Any bytes are a sound state, so snapshots need no check. */
 typedef struct be_random_state {
     uint32_t key[624];
-    uint32_t used;      /* how many words of the key have been handed out: 624 or more mean that it has to be renewed */
+    uint32_t used;      /* how many words of the key have been handed out: 624 or more mean that it has to be renewed,
+                           and more that nothing has been drawn since it was seeded */
     uint32_t has_gauss; /* 1: `gauss` is the second value of the last pair, which the next call returns */
     double gauss;
 } be_random_state;
@@ -29,6 +30,9 @@ _Static_assert(sizeof(be_random_state) == 2512, "be_random_state is part of snap
 
 /* RandomState(seed), for the seed `words + add`, where `words` are n 32-bit words, lowest first. */
 void be_random_state_seed(be_random_state *stream, const uint32_t *words, size_t n, uint64_t add);
+
+/* Whether nothing has been drawn since the stream was seeded. */
+static inline int be_random_state_is_fresh(const be_random_state *stream) { return stream->used > 624; }
 
 /* 32 bits: Matsumoto and Nishimura, "Mersenne Twister" (1998), MT19937. */
 uint32_t be_random_state_next32(be_random_state *stream);

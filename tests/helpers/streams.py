@@ -138,7 +138,7 @@ class RandomState:
     def state(self):
         """The state in the form of np.random.RandomState().get_state()."""
         stream = self._stream
-        return ("MT19937", np.array(stream.key), stream.used, stream.has_gauss, stream.gauss)
+        return ("MT19937", np.array(stream.key), min(stream.used, 624), stream.has_gauss, stream.gauss)
 
     def _fill(self, name, dtype, n, *arguments):
         out = np.empty(n, dtype)

@@ -13,7 +13,7 @@ static void seed_one(be_random_state *stream, uint32_t seed) {
         stream->key[i] = seed;
         seed = 1812433253u * (seed ^ seed >> 30) + i + 1;
     }
-    stream->used = SIZE;
+    stream->used = SIZE + 1;
     stream->has_gauss = 0;
     stream->gauss = 0;
 }
