@@ -53,10 +53,15 @@ int be_mujoco_advance(be_batch *batch, int64_t lane, const be_rows *rows, int un
     }
 }
 
-int be_mujoco_begin_controlled(be_batch *batch, int64_t lane, be_error *error) {
-    int unstable;
+/* What was of the lane's last episode is of no use in the next one. */
+static void leave_behind(be_batch *batch, int64_t lane) {
     be_mujoco_drop_ahead(batch, lane);
     ((int64_t *)batch->state[MJ_FINGERPRINT])[lane] = be_mujoco_source_of(batch)->fingerprint;
+}
+
+int be_mujoco_begin_controlled(be_batch *batch, int64_t lane, be_error *error) {
+    int unstable;
+    leave_behind(batch, lane);
     return be_mujoco_run(batch, lane, be_mujoco_call_begin, &(const be_mujoco_order){0}, &unstable, error);
 }
 
@@ -68,8 +73,7 @@ int be_mujoco_begin(be_batch *batch, int64_t lane, be_error *error) {
 
 int be_mujoco_reset(be_batch *batch, int64_t lane, be_error *error) {
     int unstable;
-    be_mujoco_drop_ahead(batch, lane);
-    ((int64_t *)batch->state[MJ_FINGERPRINT])[lane] = be_mujoco_source_of(batch)->fingerprint;
+    leave_behind(batch, lane);
     return be_mujoco_run(batch, lane, be_mujoco_call_reset, &(const be_mujoco_order){0}, &unstable, error);
 }
 

@@ -140,14 +140,19 @@ int be_mujoco_run(const be_batch *batch, int64_t lane, be_mujoco_call *call, con
     return failed ? be_fail(error, BE_ERROR_ENGINE, lane, "MuJoCo: %s", g.message) : BE_OK;
 }
 
+/* Gives the slot the qpos and qvel that a task has written into the lane's arrays. */
+static void put_places(const be_mujoco_source *source, const be_mujoco_lane *lane, be_mujoco_slot *slot) {
+    memcpy(slot->arrays[MJ_QPOS], lane->arrays[MJ_QPOS], (size_t)source->num_qpos * sizeof(double));
+    memcpy(slot->arrays[MJ_QVEL], lane->arrays[MJ_QVEL], (size_t)source->num_qvel * sizeof(double));
+}
+
 /* Starts an episode with the lane's qpos, qvel and ctrl. Resets the data first, because mj_forward does not touch what
  * only other functions compute, and that would be another lane's. */
 void be_mujoco_call_begin(const be_mujoco_source *source, const be_mujoco_lane *lane, be_mujoco_slot *slot,
                           const be_mujoco_order *order) {
     (void)order;
     source->mj_reset_data(lane->model, slot->data);
-    memcpy(slot->arrays[MJ_QPOS], lane->arrays[MJ_QPOS], (size_t)source->num_qpos * sizeof(double));
-    memcpy(slot->arrays[MJ_QVEL], lane->arrays[MJ_QVEL], (size_t)source->num_qvel * sizeof(double));
+    put_places(source, lane, slot);
     memcpy(slot->arrays[MJ_CTRL], lane->arrays[MJ_CTRL], (size_t)source->num_ctrl * sizeof(double));
     source->mj_forward(lane->model, slot->data);
     slot->stepped = 1;
@@ -173,8 +178,7 @@ void be_mujoco_call_drop(const be_mujoco_source *source, const be_mujoco_lane *l
     (void)order;
     source->mj_reset_data(lane->model, slot->data);
     source->mj_forward(lane->still ? lane->still : lane->model, slot->data);
-    memcpy(slot->arrays[MJ_QPOS], lane->arrays[MJ_QPOS], (size_t)source->num_qpos * sizeof(double));
-    memcpy(slot->arrays[MJ_QVEL], lane->arrays[MJ_QVEL], (size_t)source->num_qvel * sizeof(double));
+    put_places(source, lane, slot);
     source->mj_step2(lane->model, slot->data);
     slot->stepped = 1;
     store_state(source, lane, slot);
@@ -183,8 +187,7 @@ void be_mujoco_call_drop(const be_mujoco_source *source, const be_mujoco_lane *l
 void be_mujoco_call_evaluate(const be_mujoco_source *source, const be_mujoco_lane *lane, be_mujoco_slot *slot,
                              const be_mujoco_order *order) {
     load_state(source, lane, slot, lane->state);
-    memcpy(slot->arrays[MJ_QPOS], lane->arrays[MJ_QPOS], (size_t)source->num_qpos * sizeof(double));
-    memcpy(slot->arrays[MJ_QVEL], lane->arrays[MJ_QVEL], (size_t)source->num_qvel * sizeof(double));
+    put_places(source, lane, slot);
     forward_still(source, lane, slot);
     if (order->contacts) memcpy(order->contacts, (char *)slot->data + source->contacts_at, sizeof *order->contacts);
 }
