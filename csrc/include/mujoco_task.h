@@ -169,9 +169,9 @@ void be_mujoco_save(const be_batch *batch, int64_t lane, void *bytes);
 void be_mujoco_load(be_batch *batch, int64_t lane, const void *bytes);
 int be_mujoco_check_state(const be_batch *batch, const void *const *columns, int64_t count, be_error *error);
 #define MJ_ID(name, limit, threshold) ((const be_id[]){{name, limit, threshold}, {0}}) /* the one id of a type */
-#define MJ_MEMBERS_OF(family_) MJ_MEMBERS_OPENED(family_, be_mujoco_open)
-#define MJ_MEMBERS_OPENED(family_, open_)                                                                              \
-    .abi = BE_ABI, .family = family_, .flags = BE_LANE_BY_LANE, .open = open_, .close = be_mujoco_close,               \
+#define MJ_MEMBERS_OF(family_) MJ_MEMBERS_OPENED(family_, be_mujoco_open, BE_LANE_BY_LANE)
+#define MJ_MEMBERS_OPENED(family_, open_, flags_)                                                                      \
+    .abi = BE_ABI, .family = family_, .flags = flags_, .open = open_, .close = be_mujoco_close,                        \
     .saved_bytes = be_mujoco_saved_bytes, .save = be_mujoco_save, .load = be_mujoco_load,                              \
     .check_state = be_mujoco_check_state
 #define MJ_MEMBERS MJ_MEMBERS_OF("MuJoCo")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from pathlib import Path
 from typing import Any
-from xml.etree.ElementTree import SubElement
 
 import numpy as np
 
@@ -138,25 +137,7 @@ class DmSwimmer(DmControl):
         return super().to_core(keywords)
 
     def _edited(self, path):
-        root = dm_models.read(path)
-        link = head = root.find("worldbody/body")
-        assert head is not None
-        actuators, sensors = SubElement(root, "actuator"), SubElement(root, "sensor")
-        bound = 360 / self._links
-        for k in range(self._links - 1):
-            link = SubElement(link, "body", name=f"segment_{k}", pos="0 .1 0")  # pyright: ignore[reportArgumentType]
-            for kind in ("visual", "inertial"):
-                SubElement(link, "geom", {"class": kind, "name": f"{kind}_{k}"})
-            SubElement(link, "site", name=f"site_{k}")
-            SubElement(link, "joint", name=f"joint_{k}", range=f"{-bound} {bound}")
-            SubElement(actuators, "motor", name=f"motor_{k}", joint=f"joint_{k}")
-            for kind in ("velocimeter", "gyro"):
-                SubElement(sensors, kind, name=f"{kind}_{k}", site=f"site_{k}")
-        for camera in head.iter("camera"):  # those that follow the swimmer see all of it
-            if camera.get("mode") == "trackcom":
-                places = [float(place) * (self._links / 6) for place in camera.get("pos", "").split()]
-                camera.set("pos", " ".join(map(str, places)))
-        return dm_models.compiled(root)
+        return dm_models.swimmer(path, self._links)
 
 
 def _check_target(model: Any, name: str) -> None:

@@ -69,6 +69,29 @@ def cartpole(path: Path, poles: int) -> Any:
     return compiled(root)
 
 
+def swimmer(path: Path, links: int) -> Any:
+    """A chain of this many links. The file has the first, the head."""
+    root = read(path)
+    link = head = root.find("worldbody/body")
+    assert head is not None
+    actuators, sensors = SubElement(root, "actuator"), SubElement(root, "sensor")
+    bound = 360 / links
+    for k in range(links - 1):
+        link = SubElement(link, "body", name=f"segment_{k}", pos="0 .1 0")  # pyright: ignore[reportArgumentType]
+        for kind in ("visual", "inertial"):
+            SubElement(link, "geom", {"class": kind, "name": f"{kind}_{k}"})
+        SubElement(link, "site", name=f"site_{k}")
+        SubElement(link, "joint", name=f"joint_{k}", range=f"{-bound} {bound}")
+        SubElement(actuators, "motor", name=f"motor_{k}", joint=f"joint_{k}")
+        for kind in ("velocimeter", "gyro"):
+            SubElement(sensors, kind, name=f"{kind}_{k}", site=f"site_{k}")
+    for camera in head.iter("camera"):  # those that follow the swimmer see all of it
+        if camera.get("mode") == "trackcom":
+            places = [float(place) * (links / 6) for place in camera.get("pos", "").split()]
+            camera.set("pos", " ".join(map(str, places)))
+    return compiled(root)
+
+
 def quadruped(path: Path, floor: float | None = None, ball: bool = False, terrain: bool = False) -> Any:
     """The quadruped on a floor of this half size (None: the file's), with a ball, a target and walls, or on a terrain
     that it measures."""

@@ -30,6 +30,11 @@ enum { DM_UNSTABLE, DM_DISCOUNT };
 #define DM_INFOS MJ_UNSTABLE_INFO, MJ_INFO_STEP("discount", "0 where the task has ended the episode, else 1"), {0}
 static const be_port dm_flat_ports[] __attribute__((unused)) = {MJ_SHARED_PORTS, DM_INFOS};
 
+enum { DM_FREE, DM_BALL, DM_SLIDE, DM_HINGE }; /* mjtJoint */
+
+/* The first row of the reads of tasks that draw positions of joints: {"model.jnt_range"}. */
+enum { DM_RANGES };
+
 enum { DM_SCALE }; /* the constant: of a gaussian that is 0.1 at the margin */
 
 #define DM_MOST 1e10 /* the bound of actions without limits: mjMAXVAL */
@@ -52,33 +57,74 @@ static inline be_random_state *dm_random(const be_batch *batch, int64_t lane) {
     return (be_random_state *)batch->state[DM_STREAM] + lane;
 }
 
-/* suite.utils.randomizers.randomize_limited_and_rotational_joints. ranges: the row of the task's reads that is
- * model.jnt_range. */
-static __attribute__((unused)) void dm_randomize_joints(be_batch *batch, int64_t lane, int ranges) {
-    enum { FREE, BALL, SLIDE, HINGE };
+/* Four numbers, divided by their length. */
+static inline void dm_draw_quat(be_batch *batch, int64_t lane, double (*draw)(be_random_state *), double *quat) {
+    for (int k = 0; k < 4; k++) quat[k] = draw(dm_random(batch, lane));
+    const double length = be_norm(quat, 4, be_mujoco_of(batch)->fused_dot);
+    for (int k = 0; k < 4; k++) quat[k] /= length;
+}
+
+/* suite.utils.randomizers.randomize_limited_and_rotational_joints: a start, or a part of one. */
+static __attribute__((unused)) int dm_start_anywhere(be_batch *batch, int64_t lane, be_error *error) {
+    (void)error;
     const be_mujoco_view *view = be_mujoco_of(batch);
-    const double *range = be_mujoco_read_of(batch, lane, ranges);
+    const double *range = be_mujoco_read_of(batch, lane, DM_RANGES);
     be_random_state *random = dm_random(batch, lane);
     for (int64_t j = 0; j < view->num_joints; j++, range += 2) {
         double *qpos = be_mujoco_arrays(batch, lane)[MJ_QPOS] + view->joint_qpos[j];
         const int type = view->joint_type[j], limited = view->joint_limited[j];
-        if (type == SLIDE || type == HINGE) {
+        if (type == DM_SLIDE || type == DM_HINGE) {
             if (limited) {
                 *qpos = be_random_state_uniform(random, range[0], range[1]);
-            } else if (type == HINGE) {
+            } else if (type == DM_HINGE) {
                 *qpos = be_random_state_uniform(random, -M_PI, M_PI);
             }
         } else if (!limited) { /* the suite has no ball joints with limits */
-            double *quat = type == FREE ? qpos + 3 : qpos;
-            for (int k = 0; k < 4; k++)
-                quat[k] = type == FREE ? be_random_state_double(random) : be_random_state_normal(random);
-            const double length = be_norm(quat, 4, view->fused_dot);
-            for (int k = 0; k < 4; k++) quat[k] /= length;
+            if (type == DM_FREE) {
+                dm_draw_quat(batch, lane, be_random_state_double, qpos + 3);
+            } else {
+                dm_draw_quat(batch, lane, be_random_state_normal, qpos);
+            }
         }
     }
+    return BE_OK;
 }
 
-/* ---- places ------------------------------------------------------------------------------------------- */
+/* Draws a start until nothing touches. dm_control tries for ever. */
+static __attribute__((unused)) int dm_start_clear(be_batch *batch, int64_t lane,
+                                                  int (*draw)(be_batch *, int64_t, be_error *), be_error *error) {
+    enum { TRIES = 1000 }; /* the suite's tasks need 10 on average, or fewer */
+    for (int k = 0; k < TRIES; k++) {
+        int contacts, status = draw(batch, lane, error);
+        if (status == BE_OK) status = be_mujoco_evaluate(batch, lane, &contacts, error);
+        if (status != BE_OK || contacts == 0) return status;
+    }
+    return be_fail(error, BE_ERROR_ENGINE, lane, "no start without contacts was found in %d tries: check the model",
+                   TRIES);
+}
+static __attribute__((unused)) int dm_start_anywhere_clear(be_batch *batch, int64_t lane, be_error *error) {
+    return dm_start_clear(batch, lane, dm_start_anywhere, error);
+}
+
+/* ---- observations ------------------------------------------------------------------------------------- */
+
+/* Of tasks that show all positions and velocities, and nothing else. */
+static const be_port dm_state_ports[]
+    __attribute__((unused)) = {{"", BE_ACTION}, {"position", BE_OBSERVATION}, {"velocity", BE_OBSERVATION}, DM_INFOS};
+static __attribute__((unused)) void dm_state_sizes(const be_mujoco_view *view, int64_t *size) {
+    size[0] = view->num_qpos;
+    size[1] = view->num_qvel;
+}
+static __attribute__((unused)) void dm_write_state(const be_batch *batch, int64_t lane, double *row) {
+    be_mujoco_append_state(batch, lane, 0, row);
+}
+
+/* np.linalg.norm of the first `count` coordinates, 3 at most, of the way from one place to another. */
+static inline double dm_distance(const be_batch *batch, const double *from, const double *to, int count) {
+    double way[3];
+    for (int k = 0; k < count; k++) way[k] = to[k] - from[k];
+    return be_norm(way, count, be_mujoco_of(batch)->fused_dot);
+}
 
 /* The first `count` coordinates of a vector of the world in a frame, whose matrix is that of a body or geom. */
 static inline void dm_in_frame(const double *vector, const double *frame, int count, double *result) {
@@ -88,23 +134,21 @@ static inline void dm_in_frame(const double *vector, const double *frame, int co
 
 /* Appends the angles of all hinges, in the model's order, and then their speeds. */
 static __attribute__((unused)) double *dm_append_hinges(const be_batch *batch, int64_t lane, double *row) {
-    enum { FREE, BALL, SLIDE, HINGE };
     const be_mujoco_view *view = be_mujoco_of(batch);
     for (int64_t j = 0; j < view->num_joints; j++) {
-        if (view->joint_type[j] == HINGE) *row++ = be_mujoco_arrays(batch, lane)[MJ_QPOS][view->joint_qpos[j]];
+        if (view->joint_type[j] == DM_HINGE) *row++ = be_mujoco_arrays(batch, lane)[MJ_QPOS][view->joint_qpos[j]];
     }
     const double *speed = be_mujoco_arrays(batch, lane)[MJ_QVEL];
     for (int64_t j = 0; j < view->num_joints; j++) {
         const int type = view->joint_type[j];
-        if (type == HINGE) *row++ = *speed;
-        speed += type == FREE ? 6 : type == BALL ? 3 : 1;
+        if (type == DM_HINGE) *row++ = *speed;
+        speed += type == DM_FREE ? 6 : type == DM_BALL ? 3 : 1;
     }
     return row;
 }
 static __attribute__((unused)) int64_t dm_num_hinges(const be_mujoco_view *view) {
-    enum { HINGE = 3 };
     int64_t count = 0;
-    for (int64_t j = 0; j < view->num_joints; j++) count += view->joint_type[j] == HINGE;
+    for (int64_t j = 0; j < view->num_joints; j++) count += view->joint_type[j] == DM_HINGE;
     return count;
 }
 
@@ -291,10 +335,9 @@ static __attribute__((unused)) int dm_step(be_batch *batch, int64_t lane, const 
     BE_ENV(dm_##file##_flat) = {DM_MEMBERS(file, Name "Flat", fps, state_, params_, reads_), .ports = dm_flat_ports,   \
                                 .prepare = file##_prepare_flat}
 #define DM_MEMBERS(file, Name, fps, state_, params_, reads_)                                                           \
-    .abi = BE_ABI, .name = "Dm" Name, .family = "DM Control", .flags = BE_LANE_BY_LANE | BE_RANDOM_STATE,              \
-    .frames_per_second = fps, .open = file##_open, .close = be_mujoco_close, .saved_bytes = be_mujoco_saved_bytes,     \
-    .save = be_mujoco_save, .load = be_mujoco_load, .check_state = be_mujoco_check_state, .state = state_,             \
-    .params = params_, .reads = reads_, .reset = file##_reset, .observe = file##_observe, .step = file##_step
+    MJ_MEMBERS_OPENED("DM Control", file##_open, BE_LANE_BY_LANE | BE_RANDOM_STATE), .name = "Dm" Name,                \
+        .frames_per_second = fps, .state = state_, .params = params_, .reads = reads_, .reset = file##_reset,          \
+        .observe = file##_observe, .step = file##_step
 
 /* An id of DM Control, and what EnvPool calls it. */
 #define DM_ID(name, envpool, ...)                                                                                      \

@@ -2,6 +2,8 @@
 and ends. (tools/verify/compare_dm_control.py compares for longer, and with other versions of MuJoCo.)"""
 
 import pickle
+import xml.etree.ElementTree as ElementTree
+from xml.etree.ElementTree import SubElement
 
 import gymnasium
 import mujoco
@@ -11,6 +13,8 @@ from gymnasium.spaces import Box, Dict
 
 import batchenv
 from batchenv import _core
+from batchenv.envs.mujoco import dm_models
+from batchenv.envs.mujoco.dm_control import suite
 from helpers import dm_control
 
 pytest.importorskip("dm_control")
@@ -190,6 +194,23 @@ def test_a_model_without_the_names():
     xml = f"<mujoco>{body}<actuator><motor joint='j'/></actuator></mujoco>"
     with pytest.raises(ValueError, match="the model has no body 'torso'"):
         batchenv.make(WALKER, 2, xml_file=xml)
+
+
+@pytest.mark.parametrize(
+    ("env_id", "body", "place"),
+    [
+        ("dm_control/humanoid-stand-v0", "humanoid", "0 0 1.5"),
+        ("dm_control/humanoid_CMU-stand-v0", "humanoid_CMU", "0 0 1.5"),
+        ("dm_control/ball_in_cup-catch-v0", "ball_in_cup", "0 0 .3"),
+    ],
+)
+def test_starts_that_always_touch_something_are_given_up(env_id, body, place):
+    """dm_control tries for ever, and nobody could stop a thread that does."""
+    root = dm_models.read(suite(f"{body}.xml"))
+    SubElement(root.find("worldbody"), "geom", type="sphere", size="1", pos=place, contype="15", conaffinity="15")
+    env = batchenv.make(env_id, 2, xml_file=ElementTree.tostring(root, encoding="unicode"))
+    with pytest.raises(batchenv.LaneError, match="no start without contacts was found in 1000 tries: check the model"):
+        env.reset(seed=0)
 
 
 def test_unstable_simulations_raise_as_in_dm_control():

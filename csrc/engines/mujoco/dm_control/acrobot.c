@@ -39,9 +39,7 @@ static void write_observation(const be_batch *b, int64_t lane, double *row) {
 static double reward(const be_batch *b, int64_t lane) {
     const double *target = be_mujoco_read_of(b, lane, TARGET), *tip = be_mujoco_read_of(b, lane, TIP);
     const double radius = be_mujoco_read_of(b, lane, RADIUS)[0];
-    double away[3];
-    for (int j = 0; j < 3; j++) away[j] = target[j] - tip[j];
-    const double distance = be_norm(away, 3, be_mujoco_of(b)->fused_dot);
+    const double distance = dm_distance(b, tip, target, 3);
     return be_param_of(b, SPARSE, lane) != 0 ? dm_within(distance, 0, radius) : dm_gaussian(b, distance, 0, radius, 1);
 }
 

@@ -69,10 +69,6 @@ static double *arm_append_hand(const be_batch *b, int64_t lane, double *row) {
     return arm_append_pose(b, lane, ARM_HAND, ARM_HAND_QUAT, 0, row);
 }
 
-static double arm_distance(const be_batch *b, const double *from, const double *to) {
-    return be_norm((const double[]){to[0] - from[0], to[1] - from[1], to[2] - from[2]}, 3, be_mujoco_of(b)->fused_dot);
-}
-
 /* mju_normalize4, where the first number and the third one are `quat`, and the others 0. */
 static __attribute__((unused)) void arm_normalize(double quat[2]) {
     const double shortest = 1e-15, length = sqrt(quat[0] * quat[0] + quat[1] * quat[1]);

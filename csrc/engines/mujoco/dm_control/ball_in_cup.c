@@ -14,25 +14,13 @@ static const be_read reads[] = {
     {0},
 };
 
-static const be_port ports[] = {{"", BE_ACTION}, {"position", BE_OBSERVATION}, {"velocity", BE_OBSERVATION}, DM_INFOS};
-
-static void sizes(const be_mujoco_view *view, int64_t *size) {
-    size[0] = view->num_qpos;
-    size[1] = view->num_qvel;
-}
-
-static int start(be_batch *b, int64_t lane, be_error *error) {
-    int contacts = 1;
-    while (contacts > 0) {
-        be_mujoco_read_of(b, lane, BALL_X)[0] = be_random_state_uniform(dm_random(b, lane), -.2, .2);
-        be_mujoco_read_of(b, lane, BALL_Z)[0] = be_random_state_uniform(dm_random(b, lane), .2, .5);
-        const int status = be_mujoco_evaluate(b, lane, &contacts, error);
-        if (status != BE_OK) return status;
-    }
+static int draw(be_batch *b, int64_t lane, be_error *error) {
+    (void)error;
+    be_mujoco_read_of(b, lane, BALL_X)[0] = be_random_state_uniform(dm_random(b, lane), -.2, .2);
+    be_mujoco_read_of(b, lane, BALL_Z)[0] = be_random_state_uniform(dm_random(b, lane), .2, .5);
     return BE_OK;
 }
-
-static void write_observation(const be_batch *b, int64_t lane, double *row) { be_mujoco_append_state(b, lane, 0, row); }
+static int start(be_batch *b, int64_t lane, be_error *error) { return dm_start_clear(b, lane, draw, error); }
 
 static double reward(const be_batch *b, int64_t lane) {
     const double *target = be_mujoco_read_of(b, lane, TARGET), *size = be_mujoco_read_of(b, lane, TARGET_SIZE);
@@ -41,6 +29,6 @@ static double reward(const be_batch *b, int64_t lane) {
     return inside ? 1.0 : 0.0;
 }
 
-static const dm_task task = {2, sizes, start, write_observation, reward};
-DM_TYPES(ball_in_cup, "BallInCup", 50, task, ports,
+static const dm_task task = {2, dm_state_sizes, start, dm_write_state, reward};
+DM_TYPES(ball_in_cup, "BallInCup", 50, task, dm_state_ports,
          ((const be_id[]){DM_ID("ball_in_cup-catch", "BallInCupCatch"), {0}}));

@@ -3,9 +3,9 @@
 
 static const be_param params[] = {DM_PARAMS(1), {0}};
 
-enum { RANGES, VELOCITY };
+enum { VELOCITY = DM_RANGES + 1 };
 static const be_read reads[] = {
-    [RANGES] = {"model.jnt_range"}, [VELOCITY] = {"sensordata", "sensor", "torso_subtreelinvel"}, {0}};
+    [DM_RANGES] = {"model.jnt_range"}, [VELOCITY] = {"sensordata", "sensor", "torso_subtreelinvel"}, {0}};
 
 static const be_port ports[] = {{"", BE_ACTION}, {"position", BE_OBSERVATION}, {"velocity", BE_OBSERVATION}, DM_INFOS};
 
@@ -18,7 +18,7 @@ static int start(be_batch *b, int64_t lane, be_error *error) {
     (void)error;
     const be_mujoco_view *view = be_mujoco_of(b);
     double *qpos = be_mujoco_arrays(b, lane)[MJ_QPOS];
-    const double *range = be_mujoco_read_of(b, lane, RANGES);
+    const double *range = be_mujoco_read_of(b, lane, DM_RANGES);
     for (int64_t j = 0; j < view->num_joints; j++) {
         if (view->joint_limited[j])
             qpos[view->joint_qpos[j]] = be_random_state_uniform(dm_random(b, lane), range[2 * j], range[2 * j + 1]);

@@ -94,17 +94,12 @@ static void write_observation(const be_batch *b, int64_t lane, double *row) {
     dm_in_frame(to_target, frame, 3, row + 6);
 }
 
-static double distance(const be_batch *b, const double *from, const double *to) {
-    const double way[] = {from[0] - to[0], from[1] - to[1], from[2] - to[2]};
-    return be_norm(way, 3, be_mujoco_of(b)->fused_dot);
-}
-
 static double reward(const be_batch *b, int64_t lane) {
     const double *ball = be_mujoco_read_of(b, lane, BALL);
-    const double upper = distance(b, ball, be_mujoco_read_of(b, lane, BITES));
-    const double lower = distance(b, ball, be_mujoco_read_of(b, lane, BITES + 1));
+    const double upper = dm_distance(b, ball, be_mujoco_read_of(b, lane, BITES), 3);
+    const double lower = dm_distance(b, ball, be_mujoco_read_of(b, lane, BITES + 1), 3);
     const double bite = dm_reciprocal(0.5 * (upper + lower), 0, be_mujoco_read_of(b, lane, BITE_SIZE)[0], 2);
-    const double left = distance(b, ball, be_mujoco_read_of(b, lane, TARGET));
+    const double left = dm_distance(b, ball, be_mujoco_read_of(b, lane, TARGET), 3);
     const double size = be_mujoco_read_of(b, lane, TARGET_SIZE)[0];
     const double brought = dm_reciprocal(left, 0, size, be_mujoco_read_of(b, lane, FLOOR)[0]);
     const double reach = left < 2 * size ? 1 : (6 * bite + 1) / 7; /* a ball that has been brought may be let go */

@@ -17,9 +17,9 @@ static const be_field state[] = {
     {0},
 };
 
-enum { RANGES, ANCHOR, CAP, TIP, SPINNER, PROXIMAL, DISTAL, SPEEDS, HINGE_SPEED = SPEEDS + 2, TOUCH };
+enum { ANCHOR = DM_RANGES + 1, CAP, TIP, SPINNER, PROXIMAL, DISTAL, SPEEDS, HINGE_SPEED = SPEEDS + 2, TOUCH };
 static const be_read reads[] = {
-    [RANGES] = {"model.jnt_range"},
+    [DM_RANGES] = {"model.jnt_range"},
     [ANCHOR] = {"xanchor", "joint", "hinge"},
     [CAP] = {"model.geom_size", "geom", "cap1"},
     [TIP] = {"sensordata", "sensor", "tip"},
@@ -54,17 +54,6 @@ static void turn_sizes(const be_mujoco_view *view, int64_t *size) {
     size[4] = DM_ONE;
 }
 
-static int spin_start(be_batch *b, int64_t lane, be_error *error) {
-    enum { TRIES = 1000 };
-    for (int k = 0; k < TRIES; k++) {
-        int contacts;
-        dm_randomize_joints(b, lane, RANGES);
-        const int status = be_mujoco_evaluate(b, lane, &contacts, error);
-        if (status != BE_OK || contacts == 0) return status;
-    }
-    return be_fail(error, BE_ERROR_ENGINE, lane, "no start without contacts was found in %d tries: check the model",
-                   TRIES);
-}
 static int turn_start(be_batch *b, int64_t lane, be_error *error) {
     const double angle = be_random_state_uniform(dm_random(b, lane), -M_PI, M_PI);
     const double *anchor = be_mujoco_read_of(b, lane, ANCHOR);
@@ -73,7 +62,7 @@ static int turn_start(be_batch *b, int64_t lane, be_error *error) {
     place[0] = anchor[0] + distance * be_numpy_sin(angle);
     place[1] = anchor[2] + distance * be_numpy_cos(angle);
     MJ_FIELD(b, RADIUS, double, lane)[0] = be_param_of(b, TARGET_RADIUS, lane);
-    return spin_start(b, lane, error);
+    return dm_start_anywhere_clear(b, lane, error);
 }
 
 /* Where the tip is, seen from the hinge: x and z. */
@@ -113,7 +102,7 @@ static double turn_reward(const be_batch *b, int64_t lane) {
     return target_of(b, lane, target) <= 0 ? 1.0 : 0.0;
 }
 
-static const dm_task spin_task = {3, sizes, spin_start, spin_write, spin_reward};
+static const dm_task spin_task = {3, sizes, dm_start_anywhere_clear, spin_write, spin_reward};
 DM_TYPES_WITH(finger_spin, "FingerSpin", 50, spin_task, spin_ports, dm_state, spin_params,
               ((const be_id[]){DM_ID("finger-spin", "FingerSpin"), {0}}));
 static const dm_task turn_task = {5, turn_sizes, turn_start, turn_write, turn_reward};

@@ -50,10 +50,7 @@ static void swim_sizes(const be_mujoco_view *view, int64_t *size) {
 static int upright_start(be_batch *b, int64_t lane, be_error *error) {
     (void)error;
     be_random_state *random = dm_random(b, lane);
-    double *quat = be_mujoco_read_of(b, lane, ROOT) + 3;
-    for (int k = 0; k < 4; k++) quat[k] = be_random_state_normal(random);
-    const double length = be_norm(quat, 4, be_mujoco_of(b)->fused_dot);
-    for (int k = 0; k < 4; k++) quat[k] /= length;
+    dm_draw_quat(b, lane, be_random_state_normal, be_mujoco_read_of(b, lane, ROOT) + 3);
     for (int j = 0; j < NUM_JOINTS; j++)
         be_mujoco_read_of(b, lane, JOINTS + j)[0] = be_random_state_uniform(random, -.2, .2);
     return BE_OK;

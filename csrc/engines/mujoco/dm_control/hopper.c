@@ -8,9 +8,9 @@ static const be_param params[] = {
     {0},
 };
 
-enum { RANGES, TORSO, FOOT, VELOCITY, TOE, HEEL };
+enum { TORSO = DM_RANGES + 1, FOOT, VELOCITY, TOE, HEEL };
 static const be_read reads[] = {
-    [RANGES] = {"model.jnt_range"},
+    [DM_RANGES] = {"model.jnt_range"},
     [TORSO] = {"xipos", "body", "torso"},
     [FOOT] = {"xipos", "body", "foot"},
     [VELOCITY] = {"sensordata", "sensor", "torso_subtreelinvel"},
@@ -28,12 +28,6 @@ static void sizes(const be_mujoco_view *view, int64_t *size) {
     size[2] = 2;
 }
 
-static int start(be_batch *b, int64_t lane, be_error *error) {
-    (void)error;
-    dm_randomize_joints(b, lane, RANGES);
-    return BE_OK;
-}
-
 static void write_observation(const be_batch *b, int64_t lane, double *row) {
     row = be_mujoco_append_state(b, lane, 1, row);
     *row++ = be_numpy_log1p(be_mujoco_read_of(b, lane, TOE)[0]);
@@ -48,7 +42,7 @@ static double reward(const be_batch *b, int64_t lane) {
     return standing * ((dm_small_controls(b, lane) + 4) / 5);
 }
 
-static const dm_task task = {3, sizes, start, write_observation, reward};
+static const dm_task task = {3, sizes, dm_start_anywhere, write_observation, reward};
 DM_TYPES(hopper, "Hopper", 50, task, ports,
          ((const be_id[]){DM_ID("hopper-stand", "HopperStand", {"hopping", 0}),
                           DM_ID("hopper-hop", "HopperHop", {"hopping", 1}),

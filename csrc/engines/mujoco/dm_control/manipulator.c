@@ -93,21 +93,23 @@ static int put_object(be_batch *b, int64_t lane, double angle, be_error *error) 
     return BE_OK;
 }
 
-static int start(be_batch *b, int64_t lane, be_error *error) {
+static int draw(be_batch *b, int64_t lane, be_error *error) {
     be_random_state *random = dm_random(b, lane);
     double *target = MJ_FIELD(b, PLACE, double, lane), *quat = MJ_FIELD(b, TURN, double, lane);
-    int contacts = 1, status = BE_OK;
-    while (contacts > 0 && status == BE_OK) {
-        arm_start(b, lane);
-        target[0] = be_random_state_uniform(random, -.4, .4);
-        target[1] = be_random_state_uniform(random, .1, .4);
-        const double angle = be_random_state_uniform(random, -M_PI, M_PI);
-        quat[0] = be_numpy_cos(angle / 2);
-        quat[1] = be_numpy_sin(angle / 2);
-        status = put_object(b, lane, angle, error);
-        if (status == BE_OK) status = be_mujoco_evaluate(b, lane, &contacts, error);
-    }
-    return status;
+    arm_start(b, lane);
+    target[0] = be_random_state_uniform(random, -.4, .4);
+    target[1] = be_random_state_uniform(random, .1, .4);
+    const double angle = be_random_state_uniform(random, -M_PI, M_PI);
+    quat[0] = be_numpy_cos(angle / 2);
+    quat[1] = be_numpy_sin(angle / 2);
+    return put_object(b, lane, angle, error);
+}
+static int start(be_batch *b, int64_t lane, be_error *error) { return dm_start_clear(b, lane, draw, error); }
+
+/* How the target is turned, as MuJoCo normalizes it. */
+static void turn_of(const be_batch *b, int64_t lane, double quat[2]) {
+    memcpy(quat, MJ_FIELD(b, TURN, double, lane), 2 * sizeof *quat);
+    arm_normalize(quat);
 }
 
 static double *append_sensors(const be_batch *b, int64_t lane, double *row) {
@@ -118,8 +120,7 @@ static double *append_sensors(const be_batch *b, int64_t lane, double *row) {
 static void write_sensors(const be_batch *b, int64_t lane, double *row) { append_sensors(b, lane, row); }
 static void write_observation(const be_batch *b, int64_t lane, double *row) {
     double quat[2];
-    memcpy(quat, MJ_FIELD(b, TURN, double, lane), sizeof quat);
-    arm_normalize(quat);
+    turn_of(b, lane, quat);
     row = arm_append_hand(b, lane, append_sensors(b, lane, row));
     row = arm_append_pose(b, lane, OBJECT, OBJECT_QUAT, 0, row);
     for (int k = 0; k < 3; k++) *row++ = be_mujoco_read_of(b, lane, OBJECT_QVEL + k)[0];
@@ -129,7 +130,7 @@ static void write_observation(const be_batch *b, int64_t lane, double *row) {
 
 /* 1 where two places are within a centimetre. */
 static double close(const be_batch *b, const double *from, const double *to) {
-    return dm_gaussian(b, arm_distance(b, from, to), 0, .01, .01 * 2);
+    return dm_gaussian(b, dm_distance(b, from, to, 3), 0, .01, .01 * 2);
 }
 
 /* The same of a site of the target and one of the object. */
@@ -137,8 +138,7 @@ static double brought(const be_batch *b, int64_t lane, int target_site, int obje
     const double *target = MJ_FIELD(b, PLACE, double, lane);
     const double body[] = {target[0], be_mujoco_read_of(b, lane, TARGET)[1], target[1]};
     double quat[2], place[3];
-    memcpy(quat, MJ_FIELD(b, TURN, double, lane), sizeof quat);
-    arm_normalize(quat);
+    turn_of(b, lane, quat);
     arm_site(body, quat, be_mujoco_read_of(b, lane, target_site), place);
     return close(b, be_mujoco_read_of(b, lane, object_site), place);
 }

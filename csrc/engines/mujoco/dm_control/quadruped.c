@@ -13,7 +13,7 @@ static const be_port ports[] = {QUADRUPED_PORTS, DM_INFOS};
 
 static int start(be_batch *b, int64_t lane, be_error *error) {
     double quat[4];
-    draw_rotation(b, lane, quat);
+    dm_draw_quat(b, lane, be_random_state_normal, quat);
     return place_clear(b, lane, quat, 0, 0, error);
 }
 

@@ -27,12 +27,6 @@ static inline void common_sizes(const be_mujoco_view *view, int64_t *size) {
     memcpy(size, all, sizeof all);
 }
 
-static __attribute__((unused)) void draw_rotation(be_batch *b, int64_t lane, double *quat) {
-    for (int k = 0; k < 4; k++) quat[k] = be_random_state_normal(dm_random(b, lane));
-    const double length = be_norm(quat, 4, be_mujoco_of(b)->fused_dot);
-    for (int k = 0; k < 4; k++) quat[k] /= length;
-}
-
 /* Starts with the torso turned so, at x and y, as many centimetres above the ground as it takes to touch nothing. */
 static inline int place_clear(be_batch *b, int64_t lane, const double *quat, double x, double y, be_error *error) {
     double *qpos = be_mujoco_arrays(b, lane)[MJ_QPOS], height = 0;

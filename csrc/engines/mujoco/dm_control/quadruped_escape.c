@@ -96,7 +96,7 @@ static void draw_terrain(be_batch *b, int64_t lane) {
 static int start(be_batch *b, int64_t lane, be_error *error) {
     draw_terrain(b, lane);
     double quat[4];
-    draw_rotation(b, lane, quat);
+    dm_draw_quat(b, lane, be_random_state_normal, quat);
     return place_clear(b, lane, quat, 0, 0, error);
 }
 

@@ -77,19 +77,14 @@ static void write_observation(const be_batch *b, int64_t lane, double *row) {
     dm_in_frame(way, frame, 3, row);
 }
 
-/* Along the floor. */
-static double distance(const be_batch *b, const double *from, const double *to) {
-    const double way[] = {from[0] - to[0], from[1] - to[1]};
-    return be_norm(way, 2, be_mujoco_of(b)->fused_dot);
-}
-
+/* Distances are along the floor. */
 static double reward(const be_batch *b, int64_t lane) {
     const double *ball = be_mujoco_read_of(b, lane, BALL), *mouth = be_mujoco_read_of(b, lane, MOUTH);
     const double arena = be_mujoco_read_of(b, lane, FLOOR)[0] * sqrt(2);
     const double near = be_mujoco_read_of(b, lane, MOUTH_SIZE)[0] + be_mujoco_read_of(b, lane, BALL_SIZE)[0];
-    const double reach = dm_linear(distance(b, mouth, ball), 0, near, arena, 0);
+    const double reach = dm_linear(dm_distance(b, mouth, ball, 2), 0, near, arena, 0);
     const double *target = be_mujoco_read_of(b, lane, TARGET), size = be_mujoco_read_of(b, lane, TARGET_SIZE)[0];
-    const double fetch = dm_linear(distance(b, target, ball), 0, size, arena, 0);
+    const double fetch = dm_linear(dm_distance(b, target, ball, 2), 0, size, arena, 0);
     return upright(b, lane, 1) * (reach * (0.5 + 0.5 * fetch));
 }
 

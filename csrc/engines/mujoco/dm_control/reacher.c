@@ -16,9 +16,9 @@ static const be_field state[] = {
     {0},
 };
 
-enum { RANGES, FINGER, FINGER_SIZE };
+enum { FINGER = DM_RANGES + 1, FINGER_SIZE };
 static const be_read reads[] = {
-    [RANGES] = {"model.jnt_range"},
+    [DM_RANGES] = {"model.jnt_range"},
     [FINGER] = {"geom_xpos", "geom", "finger"},
     [FINGER_SIZE] = {"model.geom_size", "geom", "finger"},
     {0},
@@ -38,7 +38,7 @@ static void sizes(const be_mujoco_view *view, int64_t *size) {
 
 static int start(be_batch *b, int64_t lane, be_error *error) {
     (void)error;
-    dm_randomize_joints(b, lane, RANGES);
+    (void)dm_start_anywhere(b, lane, error);
     const double angle = be_random_state_uniform(dm_random(b, lane), 0, 2 * M_PI);
     const double distance = be_random_state_uniform(dm_random(b, lane), .05, .20);
     double *place = MJ_FIELD(b, PLACE, double, lane);

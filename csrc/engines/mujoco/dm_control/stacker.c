@@ -71,26 +71,23 @@ static void sizes(const be_mujoco_view *view, int64_t *size) {
     memcpy(size, all, sizeof all);
 }
 
-static int start(be_batch *b, int64_t lane, be_error *error) {
+static int draw(be_batch *b, int64_t lane, be_error *error) {
+    (void)error;
     be_random_state *random = dm_random(b, lane);
     const int64_t boxes = boxes_of(be_mujoco_of(b));
     const double size = be_mujoco_read_of(b, lane, TARGET_SIZE)[0];
     double *place = MJ_FIELD(b, PLACE, double, lane);
-    int contacts = 1;
-    while (contacts > 0) {
-        arm_start(b, lane);
-        place[1] = size * (double)(2 * be_random_state_integers(random, 0, boxes) + 1);
-        place[0] = be_random_state_uniform(random, -.37, .37);
-        for (int64_t k = 0; k < boxes; k++) {
-            be_mujoco_read_at(b, lane, BOX_X, k)[0] = be_random_state_uniform(random, .1, .3);
-            be_mujoco_read_at(b, lane, BOX_Z, k)[0] = be_random_state_uniform(random, 0, .7);
-            be_mujoco_read_at(b, lane, BOX_Y, k)[0] = be_random_state_uniform(random, 0, 2 * M_PI);
-        }
-        const int status = be_mujoco_evaluate(b, lane, &contacts, error);
-        if (status != BE_OK) return status;
+    arm_start(b, lane);
+    place[1] = size * (double)(2 * be_random_state_integers(random, 0, boxes) + 1);
+    place[0] = be_random_state_uniform(random, -.37, .37);
+    for (int64_t k = 0; k < boxes; k++) {
+        be_mujoco_read_at(b, lane, BOX_X, k)[0] = be_random_state_uniform(random, .1, .3);
+        be_mujoco_read_at(b, lane, BOX_Z, k)[0] = be_random_state_uniform(random, 0, .7);
+        be_mujoco_read_at(b, lane, BOX_Y, k)[0] = be_random_state_uniform(random, 0, 2 * M_PI);
     }
     return BE_OK;
 }
+static int start(be_batch *b, int64_t lane, be_error *error) { return dm_start_clear(b, lane, draw, error); }
 
 static double *append_sensors(const be_batch *b, int64_t lane, double *row) {
     row = arm_append(b, lane, row);
@@ -116,10 +113,10 @@ static double reward(const be_batch *b, int64_t lane) {
     arm_normalize(turned);
     arm_site(body, turned, be_mujoco_read_of(b, lane, TARGET_SITE), target);
     for (int64_t k = 0; k < boxes_of(be_mujoco_of(b)); k++) {
-        const double distance = arm_distance(b, be_mujoco_read_at(b, lane, BOX_SITE, k), target);
+        const double distance = dm_distance(b, be_mujoco_read_at(b, lane, BOX_SITE, k), target, 3);
         if (distance < nearest) nearest = distance;
     }
-    const double away = arm_distance(b, be_mujoco_read_of(b, lane, ARM_GRASP), target);
+    const double away = dm_distance(b, be_mujoco_read_of(b, lane, ARM_GRASP), target, 3);
     return dm_gaussian(b, nearest, 0, 0, 2 * be_mujoco_read_of(b, lane, TARGET_SIZE)[0]) *
            dm_gaussian(b, away, .1, HUGE_VAL, .01);
 }

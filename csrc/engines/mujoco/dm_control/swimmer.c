@@ -11,9 +11,9 @@ static const be_param params[] = {
 enum { PLACE = DM_FIELDS };
 static const be_field state[] = {DM_SHARED_STATE, [PLACE] = {"target", BE_F64, 2, "where the target is: x, y"}, {0}};
 
-enum { RANGES, TARGET, TARGET_SIZE, NOSE, HEAD, VELOCITIES };
+enum { TARGET = DM_RANGES + 1, TARGET_SIZE, NOSE, HEAD, VELOCITIES };
 static const be_read reads[] = {
-    [RANGES] = {"model.jnt_range"},
+    [DM_RANGES] = {"model.jnt_range"},
     [TARGET] = {"model.geom_pos", "geom", "target"},
     [TARGET_SIZE] = {"model.geom_size", "geom", "target"},
     [NOSE] = {"geom_xpos", "geom", "nose"},
@@ -37,7 +37,7 @@ static void sizes(const be_mujoco_view *view, int64_t *size) {
 static int start(be_batch *b, int64_t lane, be_error *error) {
     (void)error;
     be_random_state *random = dm_random(b, lane);
-    dm_randomize_joints(b, lane, RANGES);
+    (void)dm_start_anywhere(b, lane, error);
     const double most = be_random_state_double(random) < .2 ? .3 : 2;
     for (int k = 0; k < 2; k++) MJ_FIELD(b, PLACE, double, lane)[k] = be_random_state_uniform(random, -most, most);
     return BE_OK;

@@ -8,9 +8,9 @@ static const be_param params[] = {
     {0},
 };
 
-enum { RANGES, FRAMES, FRAME, PLACE, VELOCITY };
+enum { FRAMES = DM_RANGES + 1, FRAME, PLACE, VELOCITY };
 static const be_read reads[] = {
-    [RANGES] = {"model.jnt_range"},
+    [DM_RANGES] = {"model.jnt_range"},
     [FRAMES] = {"xmat"},
     [FRAME] = {"xmat", "body", "torso"},
     [PLACE] = {"xpos", "body", "torso"},
@@ -28,12 +28,6 @@ static void sizes(const be_mujoco_view *view, int64_t *size) {
     size[0] = 2 * (view->num_body - 1);
     size[1] = DM_ONE;
     size[2] = view->num_qvel;
-}
-
-static int start(be_batch *b, int64_t lane, be_error *error) {
-    (void)error;
-    dm_randomize_joints(b, lane, RANGES);
-    return BE_OK;
 }
 
 static void write_observation(const be_batch *b, int64_t lane, double *row) {
@@ -56,7 +50,7 @@ static double reward(const be_batch *b, int64_t lane) {
     return stand * (5 * moving + 1) / 6;
 }
 
-static const dm_task task = {3, sizes, start, write_observation, reward};
+static const dm_task task = {3, sizes, dm_start_anywhere, write_observation, reward};
 DM_TYPES(walker, "Walker", 40, task, ports,
          ((const be_id[]){DM_ID("walker-stand", "WalkerStand", {"move_speed", 0}),
                           DM_ID("walker-walk", "WalkerWalk", {"move_speed", 1}),

@@ -292,7 +292,7 @@ static int step_spot(be_batch *b, int64_t lane, int64_t end, const be_rows *rows
 }
 
 BE_ENV(go1_getup) = {
-    MJ_MEMBERS_OPENED("MuJoCo Playground", open_go1),
+    MJ_MEMBERS_OPENED("MuJoCo Playground", open_go1, BE_LANE_BY_LANE),
     .name = "Go1Getup",
     .ids = MJ_ID("Go1Getup-v0", 300, NULL),
     .frames_per_second = 50,
@@ -308,7 +308,7 @@ BE_ENV(go1_getup) = {
 };
 
 BE_ENV(spot_getup) = {
-    MJ_MEMBERS_OPENED("MuJoCo Playground", open_spot),
+    MJ_MEMBERS_OPENED("MuJoCo Playground", open_spot, BE_LANE_BY_LANE),
     .name = "SpotGetup",
     .ids = MJ_ID("SpotGetup-v0", 300, NULL),
     .frames_per_second = 50,
