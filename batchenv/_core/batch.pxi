@@ -42,10 +42,6 @@ cdef class Batch(SavedLanes):
         last words of the error message if they are refused."""
         return self.queue.read_lanes(env_id, self.num_lanes, ending)
 
-    def drop(self):
-        """Waits for the lanes in flight, and drops their results."""
-        self.queue.drop()
-
     def in_flight(self):
         """How many lanes have been sent and not received. The batch need not be held."""
         return self.queue.in_flight()
@@ -60,7 +56,7 @@ cdef class Batch(SavedLanes):
             self.params.fill_options(options, values)
         words = _words_of_seeds(seeds, None)
         lanes = np.arange(self.num_lanes)
-        self.queue.drop()
+        self.drop()
         self._start_queue()
         self._seed(words)
         self.queue.submit(lanes, NULL, values)

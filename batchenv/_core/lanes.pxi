@@ -243,9 +243,10 @@ cdef class Lanes:
     cdef int _run(self, be_call *call) except -1:
         """Runs the call. If it fails, or if a signal handler raises, the lanes must be reset before they can go on."""
         self.runner.run(call)
+        if self.runner.signal is not None or call.error.status != BE_OK:
+            _take_failures(self.batch)  # nobody is told about them
         if self.runner.signal is not None:
             self.calls.tear(INTERRUPTED)
-            _take_failures(self.batch)  # nobody is told about them
             self.runner.raise_signal()
         if call.error.status != BE_OK:
             self.calls.tear("the last call failed, and some lanes have done it, others have not")

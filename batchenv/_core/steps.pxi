@@ -32,13 +32,18 @@ cdef class SteppedLanes(Lanes):
         words = _words_of_seeds(seeds, mask)
         self.runner.start_workers()
         if mask is None:
-            self.queue.drop()
+            self.drop()
         self._seed(words)
         self._run(&call)
         self.calls.has_reset = True
         output.treat_reset(mask)
         self._note_failures()
         return output.observed(), output.reset_infos(mask)
+
+    cpdef drop(self):
+        """Waits for the lanes in flight, and drops their results. All lanes are to be reset."""
+        self.queue.drop()
+        _take_failures(self.batch)  # of lanes that were being stepped when this process was forked
 
     def seed(self, seeds, mask):
         """Seeds lanes as `reset` with these arguments does before it resets them."""

@@ -1,11 +1,14 @@
 """A lane whose step or reset fails is reported alone, beside the results of the others, and tries again."""
 
 import copy
+import os
+import time
 
 import numpy as np
 import pytest
 
 import batchenv
+from helpers.hostile import forked
 
 
 def test_a_failing_lane_is_reported_with_the_others_results():
@@ -130,3 +133,45 @@ def test_snapshots_of_restarts_that_failed():
     twin = copy.deepcopy(env)
     for a, b in zip(env.step(np.zeros(3, int))[:4], twin.step(np.zeros(3, int))[:4], strict=True):
         np.testing.assert_array_equal(a, b)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+@pytest.mark.parametrize("call", ["reset", "async_reset"])
+def test_a_forked_child_forgets_what_failed_in_flight(call):
+    """Lanes whose steps the child drops begin anew in it: what failed in those steps is nobody's business any more."""
+    # So many quick lanes that a worker takes several at a time; the slow one keeps it while the process is forked.
+    costs = np.full(256, 0.2)
+    costs[255] = 300_000.0
+    env = batchenv.make(
+        "Synthetic-v0",
+        256,
+        num_threads=1,
+        batch_size=1,
+        cost_us=costs,
+        fail_step=40,
+        fail_lane=254,
+        end_probability=0.0,
+    )
+    env.reset(seed=1)
+    quick = np.arange(255)
+    for _ in range(39):
+        env.send(np.zeros(255, int), quick)
+        for _ in quick:
+            env.recv(10)
+    env.send(np.zeros(256, int), np.arange(256))
+    time.sleep(0.1)
+
+    def child():
+        getattr(env, call)(seed=2)
+        for _ in range(256 if call == "async_reset" else 0):
+            env.recv(10)
+
+    forked(child)
+    failed = 0
+    for _ in range(256):
+        try:
+            env.recv(10)
+        except batchenv.LaneError as error:
+            failed += error.env_id.tolist() == [254]
+    assert failed == 1
+    env.close()

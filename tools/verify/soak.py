@@ -149,8 +149,7 @@ class Traffic:
             status = 1
             with contextlib.suppress(BaseException):
                 self.env.async_reset(seed=1)
-                with contextlib.suppress(batchenv.LaneError):  # of a step before the fork: see `receive`
-                    self.env.recv(WAIT)
+                self.env.recv(WAIT)
                 status = 0
             os._exit(status)
         if os.waitpid(pid, 0)[1]:
