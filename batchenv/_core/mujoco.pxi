@@ -37,6 +37,7 @@ cdef extern from "engines/physics/physics.h" nogil:
 cdef extern from "engines/mujoco/mujoco.h" nogil:
     enum:
         MJ_STATES, MJ_STAGES, MJ_CALLBACKS, MJ_ARRAYS, MJ_KEPT, MJ_UNSTABLE, MJ_ALONE_CAUSES
+        MJ_ACTING
     const char *const *be_mujoco_alone_texts
     const char *const *be_mujoco_array_names
     const char *const *be_mujoco_kept_names
@@ -66,10 +67,15 @@ cdef extern from "engines/mujoco/mujoco.h" nogil:
         double **arrays
         void *model
         void *still
-        float *heights
-        float *still_heights
+        char *acting[2][MJ_ACTING]
+        double *floats
         be_physics_group *group
         double **mirror
+    ctypedef struct be_mujoco_acting:
+        int field, bytes
+        int64_t count, first, step, num_floats
+        char *compiled
+        const int64_t *floats
     ctypedef struct be_mujoco_read:
         int64_t array, count, size
         const int64_t *first
@@ -140,8 +146,9 @@ cdef extern from "engines/mujoco/mujoco.h" nogil:
         const int64_t *sizes
         be_mujoco_lane *lanes
         int64_t record_size
-        int64_t num_slots, num_heights
-        int terrain_field
+        int64_t num_slots, num_acting
+        be_mujoco_acting acting[MJ_ACTING]
+        int moves_still
         be_mujoco_slot *slots
         be_mujoco_together together
         const be_mujoco_stage *stage
@@ -422,18 +429,47 @@ cdef class MujocoSource(Engine):
             floats = self._checked_floats(floats)
         self._put(lane, model, floats, still)
 
-    def put_terrain(self, int field, list models):
-        """Gives slots models of their own, to which a lane's terrain is copied. To be called before lanes are stepped.
+    def put_acting(self, list rows, list models):
+        """Has fields of the lanes' state act on their models. To be called before lanes are stepped, and before
+        `step_together`.
 
-        field: the batch's field with the heights, float32. models: (a copy of the model, the same with its actuators
-            disabled) for each slot.
+        rows: for each, the number of the batch's field, the name of the array of mjModel, how many numbers the field
+            has, where they begin in the array, and how far each is from the next one.
+        models: (a copy of the model, the same with its actuators disabled, or None) for each slot.
         """
+        cdef be_mujoco_acting *acting
+        cdef Py_ssize_t i, k
+        for k, (field, name, count, first, step) in enumerate(rows):
+            acting = &self.source.acting[k]
+            acting.field, acting.bytes = field, getattr(models[0][0], name).itemsize
+            acting.count, acting.first, acting.step = count, first, step
+            acting.compiled = <char *>self.keep(getattr(self.models[0], name))
         for i, (model, still) in enumerate(models):
             self.kept.append((model, still))
-            self.source.slots[i].model, self.source.slots[i].still = _address(model), _address(still)
-            self.source.slots[i].heights = <float *>self.keep(model.hfield_data)
-            self.source.slots[i].still_heights = <float *>self.keep(still.hfield_data)
-        self.source.terrain_field, self.source.num_heights = field, models[0][0].hfield_data.size
+            self.source.slots[i].model = _address(model)
+            self.source.slots[i].still = NULL if still is None else _address(still)
+            for k, row in enumerate(rows):
+                self.source.slots[i].acting[0][k] = <char *>self.keep(getattr(model, row[1]))
+                if still is not None:
+                    self.source.slots[i].acting[1][k] = <char *>self.keep(getattr(still, row[1]))
+        self.source.num_acting = len(rows)
+
+    def act_in_groups(self, list floats, bint moves_still):
+        """What `put_acting` means for the lanes' numbers in groups. To be called after `step_together`.
+
+        floats: for each row, pairs of an index in the field and one in the floats of `step_together`: int64 (n, 2).
+        moves_still: whether they place what never moves.
+        """
+        cdef int64_t size = self.source.together.model.num_floats
+        cdef Py_ssize_t i, k
+        cdef cnp.ndarray own = np.empty((self.source.num_slots, self.source.together.isa.lanes, size))
+        own[:] = self.floats[0]
+        for k, pairs in enumerate(floats):
+            self.source.acting[k].num_floats = len(pairs)
+            self.source.acting[k].floats = <const int64_t *>self.keep(np.ascontiguousarray(pairs, np.int64))
+        for i in range(self.source.num_slots):
+            self.source.slots[i].floats = <double *>self.keep(own[i])
+        self.source.moves_still = moves_still
 
     cdef _checked_floats(self, floats):
         floats = np.ascontiguousarray(floats, np.float64)

@@ -11,7 +11,6 @@ from typing import NamedTuple
 _OWN_API = "which has an API of its own: write a gymnasium.Env around it, and pass that to batchenv.make_python"
 _GYMS_API = "which has gym's old API: shimmy.GymV21CompatibilityV0 translates it, and batchenv.make_python takes that"
 _FOOTBALL = "(gfootball/|GFootball).*|(11_vs_11|academy)_.*"
-_DMC = "ManipulatorInsert(Ball|Peg)|PointMassHard"
 _JUMANJI = (
     "BinPack|CVRP|Cleaner|Connector|FlatPack|Game2048|GraphColoring|JobShop|Knapsack|LevelBasedForaging|MMST|Maze|"
     "Minesweeper|MultiCVRP|PacMan|RobotWarehouse|RubiksCube|SearchAndRescue|SlidingTilePuzzle|Snake|Sokoban|Sudoku|TSP|"
@@ -57,13 +56,6 @@ FAMILIES = (
         "marlgrid (from its repository)",
         "which has gym's old API, and several agents: write PettingZoo's parallel API around it for "
         "batchenv.make_parallel",
-    ),
-    OtherFamily(
-        "dm_control's suite",
-        "mujoco.dmc",
-        f"dm_control/(manipulator-insert_(ball|peg)|point_mass-hard)-v0|({_DMC})-v1",
-        "'shimmy[dm-control]' 'mujoco<4'",
-        "and after `import shimmy` batchenv.make('dm_control/point_mass-hard-v0', num_envs) and the like step them",
     ),
     OtherFamily(
         "dm_control's locomotion",

@@ -68,8 +68,6 @@ ELSEWHERE = [  # an id that EnvPool or the package has, the package, and the id 
     ("Jumanji/RubiksCube-partly-scrambled-v0", "jumanji", ""),
     ("Maze-v0", "jumanji", ""),
     ("MarlGrid-3AgentEmpty9x9-v0", "marlgrid", ""),
-    ("dm_control/manipulator-insert_peg-v0", "shimmy", "dm_control/point_mass-hard-v0"),
-    ("ManipulatorInsertBall-v1", "shimmy", "dm_control/point_mass-hard-v0"),
     ("DmcRodentRunGaps-v1", "shimmy", ""),
     ("dm_control/locomotion/soccer_ant", "shimmy", ""),
     ("MetaWorld/Assembly-v3", "metaworld", "Meta-World/MT1"),

@@ -10,7 +10,8 @@ import numpy as np
 
 from batchenv._core import type_info
 from batchenv.arguments.numbers import integer
-from batchenv.envs.mujoco import dm_models, library, packages, reads, tasks
+from batchenv.envs.mujoco import dm_models, library, packages, reads, tasks, tendons
+from batchenv.envs.mujoco.places import Row
 
 _INSTALL = 'pip install "batchenv[dmc]" (of what dm_control depends on, only mujoco is needed)'
 
@@ -183,37 +184,87 @@ class DmStacker(Arm):
 
 
 class DmManipulator(Arm):
-    """Arms that bring something to a target. The file has all things that are brought, and where to."""
+    """Arms that do something with a thing. The file has all things, their targets, and what they are put into."""
 
     domain = "manipulator"
     thing = ""  # what is brought
 
+    def _kept(self) -> set[str]:
+        """The names of the things and marks that the task has, of all that are in the file."""
+        return {self.thing, f"target_{self.thing}"}
+
     def _edited(self, path):
-        others = {"ball", "peg", "target_ball", "target_peg", "cup", "slot"} - {self.thing, f"target_{self.thing}"}
-        return dm_models.without(path, sorted(others))
+        things = {"ball", "peg", "target_ball", "target_peg", "cup", "slot"}
+        return dm_models.without(path, sorted(things - self._kept()))
 
     def _set(self, model):
         _check_target(model, f"target_{self.thing}")
+
+
+def _moved(body: str) -> tuple[Row, ...]:
+    """How the field `target` of the state moves a body of this name, and `target_quat` turns it."""
+    return ("target", "body_pos", "body", body, (0, 2)), ("target_quat", "body_quat", "body", body, (0, 2))
 
 
 class DmManipulatorBringBall(DmManipulator):
     """dm_control/manipulator-bring_ball-v0."""
 
     thing = "ball"
-    shown = (
-        ("target", "body_pos", "body", "target_ball", (0, 2)),
-        ("target_quat", "body_quat", "body", "target_ball", (0, 2)),
-    )
+    shown = _moved("target_ball")
 
 
 class DmManipulatorBringPeg(DmManipulator):
     """dm_control/manipulator-bring_peg-v0."""
 
     thing = "peg"
-    shown = (
-        ("target", "body_pos", "body", "target_peg", (0, 2)),
-        ("target_quat", "body_quat", "body", "target_peg", (0, 2)),
-    )
+    shown = _moved("target_peg")
+
+
+class Insert(DmManipulator):
+    """Arms that put a thing into a receptacle, which is at the target."""
+
+    fields = ()  # slots have the models that lanes are stepped with
+    acting = ("target", "target_quat")
+    receptacle = ""
+
+    def _kept(self):
+        return {*super()._kept(), self.receptacle}
+
+    def _set(self, model):
+        super()._set(model)
+        _of(model, "body", self.receptacle)
+
+
+class DmManipulatorInsertBall(Insert):
+    """dm_control/manipulator-insert_ball-v0."""
+
+    thing, receptacle = "ball", "cup"
+    shown = (*_moved("target_ball"), *_moved("cup"))
+
+
+class DmManipulatorInsertPeg(Insert):
+    """dm_control/manipulator-insert_peg-v0."""
+
+    thing, receptacle = "peg", "slot"
+    shown = (*_moved("target_peg"), *_moved("slot"))
+
+
+class DmPointMassHard(DmControl):
+    """dm_control/point_mass-hard-v0."""
+
+    domain = "point_mass"
+    fields = ()  # slots have the models that lanes are stepped with
+    shown = (("gains", "wrap_prm", "tendon", "t1", (0, 1, 2, 3)),)
+    acting = ("gains",)
+
+    def _set(self, model):
+        first = [_of(model, "tendon", name) for name in ("t1", "t2")] == [0, 1]
+        fixed = tendons.fixed(library.load()[0], model)[:2].all()
+        if not first or not fixed or model.tendon_num[:2].tolist() != [2, 2]:
+            raise ValueError(
+                "xml_file: the task draws how far controls move the mass: the model's first tendons must be t1 and t2, "
+                "which are fixed, with two joints each"
+            )
 
 
 class DmHumanoidPureState(DmControl):
@@ -268,6 +319,7 @@ class DmQuadrupedEscape(DmControl):
     domain = "quadruped"
     fields = ()  # slots have the models that lanes are stepped with
     shown = (("terrain", "hfield_data", "hfield", "terrain", range(201 * 201)),)
+    acting = ("terrain",)
 
     def _read(self, xml):
         model = super()._read(xml)
@@ -278,9 +330,6 @@ class DmQuadrupedEscape(DmControl):
 
     def _edited(self, path):
         return dm_models.quadruped(path, 40, terrain=True)
-
-    def _terrain(self):
-        return [row["name"] for row in type_info(self.type_name)["state"]].index("terrain")
 
 
 class DmQuadrupedFetch(DmControl):

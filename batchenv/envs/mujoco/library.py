@@ -26,6 +26,7 @@ from batchenv import _core
 from batchenv.envs.mujoco import carried_arrays as kept_arrays
 from batchenv.envs.mujoco import inputs, shares
 from batchenv.envs.mujoco import physics as steps
+from batchenv.envs.mujoco.acting import Acting
 from batchenv.envs.mujoco.features import version_of
 from batchenv.envs.mujoco.reads import OF_MODEL, Read
 from batchenv.system import memory
@@ -257,8 +258,7 @@ class Lanes:
         together: whether several lanes may be stepped at a time: see physics.py.
         fresh: after a step, the task reads what MuJoCo computes from where the step has ended, and episodes start
             without actuators, as in DM Control.
-        terrain: which of the batch's fields has the heights of the model's height field, where they differ from lane
-            to lane; such lanes are stepped alone. None: the model has them.
+        acting: fields of the batch's state that are a part of the lanes' models.
 
     Attributes:
         alone: why no lanes are stepped together; [] if they are.
@@ -275,7 +275,7 @@ class Lanes:
         unlimited: bool = False,
         together: bool = True,
         fresh: bool = False,
-        terrain: int | None = None,
+        acting: Sequence[Acting] = (),
     ):
         self._given = (model, reads, observed, unlimited)
         self.fresh = fresh
@@ -349,11 +349,11 @@ class Lanes:
             still=self._still(model),
         )
         self._alone: dict[int, list[str]] = {}  # of lanes with models of their own
-        if terrain is not None:
-            self.source.put_terrain(terrain, [(copy.copy(model), self._still(model)) for _ in self.slots])
-            self.alone = ["heights of the ground differ from lane to lane"]
-        else:
-            self.alone = steps.start(self, mujoco, functions, number) if together else ["not wanted"]
+        self.acting = acting
+        if acting:
+            models = [(copy.copy(model), self._still(model)) for _ in self.slots]
+            self.source.put_acting([row.row(model) for row in acting], models)
+        self.alone = steps.start(self, mujoco, functions, number) if together else ["not wanted"]
 
     def __len__(self) -> int:
         return len(self.records)

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from batchenv import _core
 from batchenv._core import PhysicsOwn, PhysicsPair, PhysicsSolver
 from batchenv.envs.mujoco import (
+    acting,
     actuators,
     broad,
     constraints,
@@ -200,6 +201,10 @@ class Plan:
             "wind": (model.opt.wind != 0).any(),
         }
 
+    def start_of(self, name: str) -> int:
+        """Where a field of PHYSICS_FLOATS begins in `floats`."""
+        return int(self.starts[_core.PHYSICS_FLOATS.index(name)])
+
     def unlike(self, compiled: Plan) -> list[str]:
         """Why lanes of this model and of the compiler's cannot be in one group: they do not take the same decisions."""
         why = [
@@ -231,11 +236,16 @@ def start(lanes: Lanes, mujoco: Any, functions: dict[str, int], fingerprint: int
     Which features, versions and observations allow it is checked first, and then the results (`check`).
     """
     why = _obstacles(lanes, mujoco, functions)
+    acted: list[Any] = []
     if not why:
         why = _unknown(lanes, mujoco)
         if why:
             what = "Lanes are stepped one by one, by mj_step, which may take several times as long: %s"
             logger.warn(what, "; ".join(why))
+    if not why and lanes.acting:
+        plan = Plan(mujoco, lanes.model)
+        what, *acted = acting.numbers(plan, lanes.acting, lambda model: Plan(mujoco, model, plan))
+        why = [what] if what else []
     if not why:
         key = (fingerprint, lanes.isa, tuple(lanes.fields), tuple(lanes.sizes))
         if key not in _checked:
@@ -245,6 +255,8 @@ def start(lanes: Lanes, mujoco: Any, functions: dict[str, int], fingerprint: int
         why = [_checked[key]] if _checked[key] else []
     if not why:
         together(lanes, mujoco, functions)
+    if not why and lanes.acting:
+        lanes.source.act_in_groups(*acted)
     return why
 
 

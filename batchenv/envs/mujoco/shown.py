@@ -1,8 +1,8 @@
 """Numbers of an episode that belong to a model in the reference, and to the lanes' own state here.
 
-Some tasks move a target at the start of each episode. Nothing in the physics depends on it, so the lanes' models, which
-they may share, stay as they are. But whoever looks at a lane, at its picture or its `model` and `data`, is to see the
-target: what is shown is a copy of the lane's model with these numbers in it.
+Some tasks move a target at the start of each episode. Nothing in the physics depends on it (where something does, see
+acting.py), so the lanes' models, which they may share, stay as they are. But whoever looks at a lane, at its picture or
+its `model` and `data`, is to see the target: what is shown is a copy of the lane's model with these numbers in it.
 """
 
 from __future__ import annotations
@@ -12,24 +12,16 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from batchenv.envs.mujoco import library
+from batchenv.envs.mujoco.places import Place, Row, find
 from batchenv.system import memory
-
-# Field of the lanes' state, field of mjModel, kind and name of a thing, columns of its row. Things that a model of the
-# user's own does not have are not shown.
-Row = tuple[str, str, str, str, Sequence[int]]
 
 
 class Shown:
     """Makes the models of `lanes` as they are to be seen. batch: what has the lanes' state."""
 
     def __init__(self, lanes: library.Lanes, batch: Any, rows: Sequence[Row]):
-        mujoco, _ = library.load()
         self._lanes, self._batch = lanes, batch
-        self._places: list[tuple[str, str, int, list[int]]] = []
-        for field, array, kind, name, columns in rows:
-            number = mujoco.mj_name2id(lanes.model, getattr(mujoco.mjtObj, f"mjOBJ_{kind.upper()}"), name)
-            if number >= 0:
-                self._places.append((field, array, number, list(columns)))
+        self._places: list[Place] = find(library.load()[0], lanes.model, rows)
         self._like: Any = None  # what the model that `borrowed` yields was copied from
         self._lent: Any = None
 
@@ -54,7 +46,6 @@ class Shown:
             yield self._put(self._lent, state, lane) if self._places else model
 
     def _put(self, model: Any, state: dict[str, Any], lane: int) -> Any:
-        for field, array, number, columns in self._places:
-            values = getattr(model, array)  # the heights of all height fields are in one row
-            (values if values.ndim == 1 else values[number])[columns] = state[field][lane]
+        for place in self._places:
+            place.put(model, state[place.field][lane])
         return model

@@ -18,8 +18,10 @@ from batchenv.arguments.messages import unknown_key
 from batchenv.arguments.numbers import integer
 from batchenv.backend.translator import Translator
 from batchenv.envs.mujoco import fields as model_fields
-from batchenv.envs.mujoco import inputs, library, reads, shares
-from batchenv.envs.mujoco.shown import Row, Shown
+from batchenv.envs.mujoco import inputs, library, places, reads, shares
+from batchenv.envs.mujoco.acting import Acting
+from batchenv.envs.mujoco.places import Row
+from batchenv.envs.mujoco.shown import Shown
 
 # Fields of a lane's model, {name: value}: as they were when MuJoCo last computed others from them, and those set since.
 Changes = tuple[dict[str, NDArray[np.float64]], dict[str, NDArray[np.float64]]]
@@ -71,7 +73,8 @@ class Task(Translator):
     """What a MuJoCo environment has in addition to the params of its C type; see Translator.
 
     ranges: keywords that stand for two params, NAME_min and NAME_max.
-    shown: fields of the state that are seen in a lane's model, data and pictures.
+    shown: fields of the state that are seen in a lane's model, data and pictures. acting: which of them the physics
+        depends on.
     """
 
     xml_file = ""
@@ -83,6 +86,7 @@ class Task(Translator):
     fresh = False  # see library.Lanes
     ranges: Sequence[str] = ()
     shown: Sequence[Row] = ()
+    acting: Sequence[str] = ()
     own: Sequence[tuple[str, Any, str]] = ()
     names = ("data", "model", "qpos", "qvel", "time", "dt", "init_qpos", "init_qvel", "physics")
     fields = model_fields.MODEL_FIELDS
@@ -173,12 +177,14 @@ class Task(Translator):
             self._observed,
             self.unlimited,
             fresh=self.fresh,
-            terrain=self._terrain(),
+            acting=self._acting(),
         )
 
-    def _terrain(self) -> int | None:
-        """See library.Lanes."""
-        return None
+    def _acting(self) -> list[Acting]:
+        state = [row["name"] for row in type_info(self.type_name)["state"]]
+        rows = [row for row in self.shown if row[0] in self.acting]
+        found = places.find(library.load()[0], self._model, rows)
+        return [Acting(state.index(place.field), place) for place in found]
 
     def release(self) -> None:
         """Drops the reference to the lanes, which the batch keeps until its workers have ended."""

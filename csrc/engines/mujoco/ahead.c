@@ -36,6 +36,15 @@ typedef struct task {
     int lent; /* 1: the slot's mjData holds what it needs besides what LEND copies */
 } task;
 
+static int64_t number_of(const task *t, int lane) { return t->lanes[lane] - t->source->lanes; }
+
+/* The mjModel of a lane. If the lane acts on it, it is to be asked for before each call of MuJoCo's. */
+static const void *model_of(const task *t, int lane) {
+    if (t->source->num_acting == 0) return t->lanes[lane]->model;
+    be_mujoco_act(t->batch, number_of(t, lane), t->slot);
+    return t->slot->model;
+}
+
 /* ---- one lane's constraints ---------------------------------------------------------------------------- */
 
 static void lend(const task *t, const be_physics_group *group, int lane, const int *arrays, size_t count) {
@@ -68,7 +77,7 @@ static void lend_places(const task *t, const be_physics_group *group, int lane) 
 static void find(task *t, be_physics_group *group, int lane, int wants) {
     const be_mujoco_source *source = t->source;
     const be_mujoco_together *together = &source->together;
-    const void *model = t->lanes[lane]->model;
+    const void *model = model_of(t, lane);
     void *data = t->slot->data;
     begin_lending(t);
     LEND(t, group, lane, BE_ARRAY_qpos, BE_ARRAY_qvel, BE_ARRAY_cdof, BE_ARRAY_subtree_com, BE_ARRAY_M, BE_ARRAY_qLD,
@@ -85,7 +94,7 @@ static int collide(void *context, int lane, const int32_t *geoms, const double *
     task *t = context;
     const be_mujoco_together *together = &t->source->together;
     const be_mujoco_slot *slot = t->slot;
-    const void *model = t->lanes[lane]->model;
+    const void *model = model_of(t, lane);
     if (be_setjmp(t->guard->jump)) { /* an error of MuJoCo: mj_step will report it */
         t->source->mj_reset_data(model, slot->data);
         return -1;
@@ -105,7 +114,7 @@ static int constrain(void *context, be_physics_group *group, int lane, int wants
     task *t = context;
     const be_mujoco_source *source = t->source;
     const be_mujoco_together *together = &source->together;
-    const void *model = t->lanes[lane]->model;
+    const void *model = model_of(t, lane);
     void *data = t->slot->data;
     if (be_setjmp(t->guard->jump)) {
         source->mj_reset_data(model, data);
@@ -133,7 +142,7 @@ static int constrain(void *context, be_physics_group *group, int lane, int wants
 static const double *sense(void *context, be_physics_group *group, int lane) {
     task *t = context;
     const be_mujoco_together *together = &t->source->together;
-    const void *model = t->lanes[lane]->model;
+    const void *model = model_of(t, lane);
     void *data = t->slot->data;
     if (be_setjmp(t->guard->jump)) {
         t->source->mj_reset_data(model, data);
@@ -307,6 +316,11 @@ static void step_group(task *t, const void *const *actions) {
                               .before_step = before_step};
         for (int lane = 0; lane < t->count; lane++) {
             job.floats[lane] = t->lanes[lane]->floats;
+            if (source->num_acting) {
+                double *own = t->slot->floats + lane * source->together.model.num_floats;
+                be_mujoco_act_on_floats(t->batch, number_of(t, lane), own);
+                job.floats[lane] = own;
+            }
             job.time[lane] = t->lanes[lane]->state[source->together.state_at[MJ_STATE_TIME]];
             begin_lane(t, lane, actions ? actions[lane] : NULL);
         }
@@ -327,11 +341,13 @@ static void step_group(task *t, const void *const *actions) {
 /* ---- lanes of a batch ------------------------------------------------------------------------------------ */
 
 /* Whether the lane can be stepped with others. If not, notes why. */
-static int fits(const be_mujoco_source *source, be_mujoco_lane *lane) {
+static int fits(const be_batch *batch, be_mujoco_lane *lane) {
+    const be_mujoco_source *source = be_mujoco_source_of(batch);
     const be_mujoco_together *together = &source->together;
     const size_t bytes = (size_t)together->num_fixed * sizeof(double);
     lane->why = lane->floats == NULL                                                    ? MJ_ALONE_MODEL
                 : memcmp(lane->state + together->fixed_at, together->fixed, bytes) != 0 ? MJ_ALONE_INPUT
+                : !be_mujoco_acts_soundly(batch, lane - source->lanes)                  ? MJ_ALONE_FAILED
                                                                                         : MJ_ALONE_SINGLE;
     return lane->why == MJ_ALONE_SINGLE && !lane->ready;
 }
@@ -377,7 +393,7 @@ static void step_ahead(be_batch *batch, const int64_t *lanes, const int64_t *pla
     for (int64_t next = 0; next < count;) {
         int found = 0;
         for (; next < count && found < TOGETHER; next++) {
-            if (!fits(source, &source->lanes[lanes[next]])) continue;
+            if (!fits(batch, &source->lanes[lanes[next]])) continue;
             chosen[found] = &source->lanes[lanes[next]];
             actions[found++] = be_mujoco_action_at(batch, rows, places[next]);
         }
@@ -388,12 +404,13 @@ static void step_ahead(be_batch *batch, const int64_t *lanes, const int64_t *pla
 static void settle_together(be_batch *batch, const int64_t *lanes, int64_t count, int64_t steps) {
     const be_mujoco_source *source = be_mujoco_source_of(batch);
     task t = task_of(source, steps);
+    t.batch = batch;
     be_mujoco_lane *chosen[TOGETHER];
     for (int64_t next = 0; next < count;) {
         int found = 0;
         for (; next < count && found < TOGETHER; next++) {
             be_mujoco_lane *lane = &source->lanes[lanes[next]];
-            if (lane->settles == steps + 1 && fits(source, lane)) chosen[found++] = lane;
+            if (lane->settles == steps + 1 && fits(batch, lane)) chosen[found++] = lane;
         }
         step_some(&t, chosen, NULL, found);
     }

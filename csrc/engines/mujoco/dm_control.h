@@ -15,8 +15,8 @@
 
 /* A task that keeps numbers of an episode, such as where its target is, has a table of its own: it begins with
  * DM_SHARED_STATE, and the first of its own rows has the index DM_FIELDS. Models are never written to: they may belong
- * to all lanes. What users see of such numbers, in pictures and in the lanes' models, says `shown` in
- * batchenv/envs/mujoco/dm_control.py. */
+ * to all lanes. Which of these numbers users see in pictures and in the lanes' models says `shown` in
+ * batchenv/envs/mujoco/dm_control.py, and on which of them the physics depends, `acting`. */
 enum { DM_STREAM = MJ_FIELDS, DM_FIELDS };
 #define DM_SHARED_STATE MJ_SHARED_STATE, BE_RANDOM_STATE_FIELD
 static const be_field dm_state[] __attribute__((unused)) = {DM_SHARED_STATE, {0}};

@@ -55,8 +55,10 @@ int be_mujoco_advance(be_batch *batch, int64_t lane, const be_rows *rows, int un
 
 /* What was of the lane's last episode is of no use in the next one. */
 static void leave_behind(be_batch *batch, int64_t lane) {
+    int64_t *fingerprint = &((int64_t *)batch->state[MJ_FINGERPRINT])[lane];
     be_mujoco_drop_ahead(batch, lane);
-    ((int64_t *)batch->state[MJ_FINGERPRINT])[lane] = be_mujoco_source_of(batch)->fingerprint;
+    if (*fingerprint != be_mujoco_source_of(batch)->fingerprint) be_mujoco_begin_acting(batch, lane);
+    *fingerprint = be_mujoco_source_of(batch)->fingerprint;
 }
 
 int be_mujoco_begin_controlled(be_batch *batch, int64_t lane, be_error *error) {

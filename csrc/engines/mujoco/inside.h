@@ -1,5 +1,5 @@
-/* What the files of this folder share, and tasks do not need. Each file calls only those above it: guard.c, slots.c,
- * ahead.c, engine.c. */
+/* What the files of this folder share, and tasks do not need. Each file calls only those above it: guard.c,
+ * acting.c, slots.c, ahead.c, engine.c. */
 #ifndef BE_MUJOCO_INSIDE_H
 #define BE_MUJOCO_INSIDE_H
 
@@ -23,6 +23,17 @@ void be_mujoco_leave(const be_mujoco_source *source);
 /* To be called when a batch is opened and closed: in between, MuJoCo's steps of lanes need no time for its clock. */
 void be_mujoco_open_guard(const be_mujoco_source *source);
 void be_mujoco_close_guard(void);
+
+/* ---- acting.c ----------------------------------------------------------------------------------------- */
+
+/* Gives a lane that has not had an episode what the model has. */
+void be_mujoco_begin_acting(be_batch *batch, int64_t lane);
+/* Gives the slot's models what of the lane's state acts on them. */
+void be_mujoco_act(const be_batch *batch, int64_t lane, const be_mujoco_slot *slot);
+/* The same for groups, where the fields are of doubles: whether they are numbers that MuJoCo takes, and the lane's
+ * numbers in a group. */
+int be_mujoco_acts_soundly(const be_batch *batch, int64_t lane);
+void be_mujoco_act_on_floats(const be_batch *batch, int64_t lane, double *floats);
 
 /* ---- slots.c ------------------------------------------------------------------------------------------ */
 

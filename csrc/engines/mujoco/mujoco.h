@@ -21,6 +21,8 @@ enum { MJ_KEPT = 10 };
 /* Warnings that mean that a simulation is unstable. */
 enum { MJ_UNSTABLE = 4 };
 
+enum { MJ_ACTING = 4 }; /* the most rows of be_mujoco_source.acting */
+
 /* MuJoCo's names of what is listed above. */
 extern const char *const be_mujoco_array_names[MJ_ARRAYS];
 extern const char *const be_mujoco_kept_names[MJ_KEPT];
@@ -72,11 +74,25 @@ typedef struct be_mujoco_slot {
     void *kept[MJ_KEPT];
     int stepped; /* 1: holds the results of a step or of mj_forward; mj_resetData leaves none */
     double **arrays;
-    void *model, *still;                   /* with a terrain: see be_mujoco_source.num_heights */
-    float *heights, *still_heights;        /* of these models: hfield_data */
+    void *model, *still;                   /* its own, where there are be_mujoco_acting */
+    char *acting[2][MJ_ACTING];            /* their arrays in these two models */
+    double *floats;                        /* numbers of a group's lanes, where lanes act on them */
     be_physics_group *group;               /* NULL if lanes are not stepped together */
     double *mirror[BE_PHYSICS_NUM_ARRAYS]; /* mjData's arrays of these names; NULL where it has none */
 } be_mujoco_slot;
+
+/* A field of a task's state that is a part of its lane's model, and acts on the physics: tasks draw it anew for each
+ * episode. Lanes share a model, so slots have models of their own, to which it is copied for the lane that borrows the
+ * slot. Its numbers are `step` from each other in the model's array, from `first` on. */
+typedef struct be_mujoco_acting {
+    int field; /* of the batch's fields */
+    int bytes; /* of a number */
+    int64_t count, first, step;
+    char *compiled; /* the array in the model of all lanes */
+    /* Which of a lane's numbers for groups they are: pairs of an index in the field and one in the floats. */
+    int64_t num_floats;
+    const int64_t *floats;
+} be_mujoco_acting;
 
 enum { MJ_CALLBACKS = 7 };
 extern const char *const be_mujoco_callback_names[MJ_CALLBACKS];
@@ -200,11 +216,10 @@ typedef struct be_mujoco_source {
     int64_t record_size; /* of a lane, in doubles: both states and all arrays, which follow be_mujoco_lane.state */
     int64_t num_slots;   /* if as many as lanes, lane i has slot i for itself */
     be_mujoco_slot *slots;
-    /* Lanes whose task draws a terrain for each episode: how many heights their model's hfield_data has, and which of
-     * the batch's fields has them, floats; 0: there are none. MuJoCo reads heights from the model, and models of lanes
-     * are shared, so slots have models of their own, which get the heights of the lane that borrows the slot. */
-    int64_t num_heights;
-    int terrain_field;
+    int64_t num_acting;
+    be_mujoco_acting acting[MJ_ACTING];
+    /* 1: they place what never moves, of which groups then remember nothing from step to step. */
+    int moves_still;
     be_mujoco_together together;
     const be_mujoco_stage *stage; /* NULL, except for tasks in NumPy */
     be_mujoco_settling *begin;    /* NULL, except for tasks that settle: their open() sets it */

@@ -41,13 +41,14 @@ BE_SUM(be_sum, double, double, BE_ITSELF)                 /* np.sum(x) */
 BE_SUM(be_sum_squares, double, double, BE_TIMES_ITSELF)   /* np.sum(np.square(x)) */
 BE_SUM(be_sum_squares_f32, float, float, BE_TIMES_ITSELF) /* the same in float32 */
 
-/* np.linalg.norm of two or three values: the root of x.dot(x), which BLAS computes with or without fused
- * multiply-adds. */
-static inline double be_norm(const double *x, int n, int fused) {
+/* x.dot(y) of two or three values, which BLAS computes with or without fused multiply-adds; and np.linalg.norm, the
+ * root of x.dot(x). */
+static inline double be_numpy_dot(const double *x, const double *y, int n, int fused) {
     double sum = 0;
-    for (int i = 0; i < n; i++) sum = fused ? be_math.fma(x[i], x[i], sum) : sum + x[i] * x[i];
-    return sqrt(sum);
+    for (int i = 0; i < n; i++) sum = fused ? be_math.fma(x[i], y[i], sum) : sum + x[i] * y[i];
+    return sum;
 }
+static inline double be_norm(const double *x, int n, int fused) { return sqrt(be_numpy_dot(x, x, n, fused)); }
 
 static inline double be_clip_one(double x, double low, double high) {
     x = x < low ? low : x; /* NaN stays NaN */

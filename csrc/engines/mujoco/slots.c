@@ -100,16 +100,13 @@ int be_mujoco_take_unstable(const be_mujoco_source *source, const be_mujoco_slot
     return found;
 }
 
-/* The lane with the slot's models, to which its terrain has been copied. */
-static __attribute__((noinline)) be_mujoco_lane on_terrain(const be_batch *batch, int64_t lane,
-                                                           const be_mujoco_slot *slot) {
-    const be_mujoco_source *source = be_mujoco_source_of(batch);
-    be_mujoco_lane handles = source->lanes[lane];
-    const float *heights = MJ_FIELD(batch, source->terrain_field, const float, lane);
-    memcpy(slot->heights, heights, (size_t)source->num_heights * sizeof *heights);
-    memcpy(slot->still_heights, heights, (size_t)source->num_heights * sizeof *heights);
+/* The lane with the slot's models, on which it has acted. */
+static __attribute__((noinline)) be_mujoco_lane with_slot(const be_batch *batch, int64_t lane,
+                                                          const be_mujoco_slot *slot) {
+    be_mujoco_lane handles = be_mujoco_source_of(batch)->lanes[lane];
+    be_mujoco_act(batch, lane, slot);
     handles.model = slot->model;
-    handles.still = slot->still;
+    if (slot->still) handles.still = slot->still;
     return handles;
 }
 
@@ -118,8 +115,8 @@ int be_mujoco_run(const be_batch *batch, int64_t lane, be_mujoco_call *call, con
     const be_mujoco_source *source = be_mujoco_source_of(batch);
     int torn;
     be_mujoco_slot *const slot = be_mujoco_borrow(source, lane, &torn);
-    const be_mujoco_lane own = source->num_heights ? on_terrain(batch, lane, slot) : (be_mujoco_lane){0};
-    const be_mujoco_lane *const handles = source->num_heights ? &own : be_mujoco_lane_of(batch, lane);
+    const be_mujoco_lane own = source->num_acting ? with_slot(batch, lane, slot) : (be_mujoco_lane){0};
+    const be_mujoco_lane *const handles = source->num_acting ? &own : be_mujoco_lane_of(batch, lane);
     const int held = be_mujoco_has_callbacks(source) ? source->hold_python() : -1;
     be_mujoco_guard g;
     be_mujoco_enter(source, &g);

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 import batchenv
+from batchenv import _core
 from batchenv.envs.mujoco.dm_control import suite as file_of
 from helpers import dm_control
 from helpers.begun import begun
@@ -14,7 +15,9 @@ pytest.importorskip("dm_control")
 STACK, BALL, PEG = (
     f"dm_control/{task}-v0" for task in ("stacker-stack_2", "manipulator-bring_ball", "manipulator-bring_peg")
 )
-TASKS = [("stacker", "stack_2"), ("stacker", "stack_4"), ("manipulator", "bring_ball"), ("manipulator", "bring_peg")]
+INSERT = "dm_control/manipulator-insert_ball-v0"
+TASKS = [("stacker", "stack_2"), ("stacker", "stack_4")]
+TASKS += [("manipulator", f"{what}_{thing}") for what in ("bring", "insert") for thing in ("ball", "peg")]
 
 
 def bytes_of(model):
@@ -93,6 +96,33 @@ def test_a_target_can_be_put_where_the_ball_is():
     np.testing.assert_array_equal(observations["target_pos"][:, 2:], shown)  # MuJoCo makes the same of it
 
 
+@pytest.mark.parametrize("isa", _core.supported_isas())
+def test_a_receptacle_can_be_put_elsewhere(isa, monkeypatch):
+    """It acts on the physics: balls fall into it where it is, and lanes that go together see their own ones."""
+    monkeypatch.setenv("BATCHENV_ISA", isa)
+    ours = batchenv.make(INSERT, 10, on_unstable="ignore")
+    monkeypatch.setenv("BATCHENV_PHYSICS", "0")
+    alone = batchenv.make(INSERT, 10, on_unstable="ignore")
+    assert "together" in ours.get_attr("physics")[0] and "alone" in alone.get_attr("physics")[0]
+    rng = np.random.default_rng(0)
+    for env in (ours, alone):
+        env.reset(seed=7)
+    for _ in range(3):
+        balls = np.column_stack([data.body("ball").xpos for data in ours.call("data")])[[0, 2]].T
+        target, quat = balls - [0, 0.04], rng.uniform(-1, 1, (10, 2))
+        quat[:2] = [[3, 4], [0, 0]]  # MuJoCo normalizes what it can
+        target[2:6] = [[np.nan, 0.1], [1e200, 0.1], [np.inf, 0.1], [0.1, -1e9]]
+        for env in (ours, alone):
+            env.set_state({"target": target, "target_quat": quat})
+        for actions in rng.uniform(-1, 1, (8, *ours.action_space.shape)):
+            mine, theirs = ours.step(actions), alone.step(actions)
+            for name, values in theirs[0].items():
+                np.testing.assert_array_equal(mine[0][name], values, name)
+            np.testing.assert_array_equal(mine[1], theirs[1])
+    together = [float(text.split(": ")[1].split("%")[0]) for text in ours.get_attr("physics")]
+    assert min(together[6:]) > 0 and max(together[2:5]) == 0
+
+
 def own_model(name, **changes):
     """The file's text, self-contained, with another target."""
     text = file_of(f"{name}.xml").read_text().replace("</visual>>", "</visual>")
@@ -134,6 +164,12 @@ def test_a_box_that_lacks_a_joint_is_no_box():
     text = own_model("stacker", change=('name="box3_y"', 'name="other"'))
     env = batchenv.make(STACK, 1, xml_file=text)
     assert env.single_observation_space["box_pos"].shape == (3, 4)
+
+
+def test_a_model_without_the_receptacle_is_refused():
+    text = own_model("manipulator", cup=('name="cup"', 'name="mug"'))
+    with pytest.raises(ValueError, match="xml_file: the model has no body 'cup'"):
+        batchenv.make(INSERT, 1, xml_file=text)
 
 
 def test_a_model_without_the_target_is_refused():

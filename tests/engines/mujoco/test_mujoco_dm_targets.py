@@ -17,16 +17,18 @@ from helpers.begun import begun
 pytest.importorskip("dm_control")
 
 REACHER, SWIMMER, FISH = (f"dm_control/{task}-v0" for task in ("reacher-hard", "swimmer-swimmer6", "fish-swim"))
-ARMS = [f"dm_control/{task}-v0" for task in ("stacker-stack_2", "manipulator-bring_ball", "manipulator-bring_peg")]
+ARMS = [f"dm_control/manipulator-{task}_{thing}-v0" for task in ("bring", "insert") for thing in ("ball", "peg")]
+ARMS += ["dm_control/stacker-stack_2-v0"]
+HARD = "dm_control/point_mass-hard-v0"
 MOVING = [REACHER, SWIMMER, FISH, *(f"dm_control/finger-turn_{kind}-v0" for kind in ("easy", "hard")), *ARMS]
 TASKS = [
     *MOVING,
     *(f"dm_control/{task}-v0" for task in ("reacher-easy", "swimmer-swimmer15", "fish-upright", "finger-spin")),
-    *(f"dm_control/{task}-v0" for task in ("ball_in_cup-catch", "point_mass-easy")),
+    *(f"dm_control/{task}-v0" for task in ("ball_in_cup-catch", "point_mass-easy", "point_mass-hard")),
 ]
 # What tasks write to, and what MuJoCo computes from that.
 OF_MODEL = ("geom_pos", "geom_size", "geom_rgba", "site_pos", "site_size", "site_rgba", "light_pos", "dof_damping")
-OF_MODEL += ("body_pos", "body_quat")
+OF_MODEL += ("body_pos", "body_quat", "wrap_prm")
 OF_DATA = ("geom_xpos", "site_xpos", "light_xpos", "xpos", "xquat", "qpos", "qvel", "sensordata")
 
 
@@ -169,6 +171,45 @@ def test_models_that_are_given_out_are_copies():
     first[0].geom("target").pos[:] = 7
     again = env.call("model")[0].geom("target").pos[:2]
     np.testing.assert_array_equal(again, env.state["target"][0])
+
+
+def test_directions_of_controls_are_the_lanes_own(monkeypatch):
+    """They act on the physics, are kept in snapshots, and can be set."""
+    env = begun(batchenv.make(HARD, 8), seed=0)
+    monkeypatch.setenv("BATCHENV_PHYSICS", "0")
+    alone = begun(batchenv.make(HARD, 8), seed=0)
+    kept, first = env.snapshot(), env.state["gains"]
+    assert len(np.unique(first)) == first.size and np.allclose(np.linalg.norm(first.reshape(8, 2, 2), axis=2), 1)
+    gains = np.random.default_rng(1).uniform(-2, 2, (8, 4))
+    for one in (env, alone):
+        one.set_state({"gains": gains})
+    np.testing.assert_array_equal([model.wrap_prm for model in env.call("model")], gains)
+    actions = np.random.default_rng(2).uniform(-1, 1, (20, *env.action_space.shape))
+    results = steps_of(env, actions)
+    same_results(results, steps_of(alone, actions))
+    assert all("100% of" in text for text in env.get_attr("physics"))
+    env.restore(kept)
+    np.testing.assert_array_equal(env.state["gains"], first)
+    assert (steps_of(env, actions)[-1][0]["position"] != results[-1][0]["position"]).all()
+
+
+@pytest.mark.parametrize("change", [
+    ('<fixed name="t1">', '<fixed name="t0"><joint joint="root_x" coef="1"/></fixed><fixed name="t1">'),
+    ('<joint joint="root_y" coef="0"/>', ""),
+])  # fmt: skip
+def test_controls_that_move_something_else_are_refused(change):
+    text = file_of("point_mass.xml").read_text()
+    assert change[0] in text
+    text = "\n".join(line for line in text.replace(*change, 1).splitlines() if "<include" not in line)
+    for material in ("grid", "decoration", "self", "target"):
+        text = text.replace(f'material="{material}"', "")
+    with pytest.raises(ValueError, match="first tendons must be t1 and t2, which are fixed, with two joints each"):
+        batchenv.make(HARD, 1, xml_file=text)
+
+
+def test_fields_of_models_that_tasks_write_are_not_params():
+    with pytest.raises((TypeError, ValueError), match="dof_damping"):
+        batchenv.make(HARD, 1, dof_damping=np.zeros((1, 2)))
 
 
 def test_lanes_keep_their_own_fields_in_what_is_shown():

@@ -1,4 +1,4 @@
-/* DM Control's arm that is to bring a ball or a peg to a target. */
+/* DM Control's arm that is to bring a ball or a peg to a target, or into something that is there. */
 #include "engines/mujoco/dm_control/arm.h"
 
 static const be_param params[] = {DM_PARAMS(10), {0}};
@@ -93,18 +93,23 @@ static int put_object(be_batch *b, int64_t lane, double angle, be_error *error) 
     return BE_OK;
 }
 
-static int draw(be_batch *b, int64_t lane, be_error *error) {
+static int draw(be_batch *b, int64_t lane, double most, be_error *error) {
     be_random_state *random = dm_random(b, lane);
     double *target = MJ_FIELD(b, PLACE, double, lane), *quat = MJ_FIELD(b, TURN, double, lane);
     arm_start(b, lane);
     target[0] = be_random_state_uniform(random, -.4, .4);
     target[1] = be_random_state_uniform(random, .1, .4);
-    const double angle = be_random_state_uniform(random, -M_PI, M_PI);
+    const double angle = be_random_state_uniform(random, -most, most);
     quat[0] = be_numpy_cos(angle / 2);
     quat[1] = be_numpy_sin(angle / 2);
     return put_object(b, lane, angle, error);
 }
-static int start(be_batch *b, int64_t lane, be_error *error) { return dm_start_clear(b, lane, draw, error); }
+static int draw_target(be_batch *b, int64_t lane, be_error *error) { return draw(b, lane, M_PI, error); }
+static int draw_receptacle(be_batch *b, int64_t lane, be_error *error) { return draw(b, lane, M_PI / 3, error); }
+static int start(be_batch *b, int64_t lane, be_error *error) { return dm_start_clear(b, lane, draw_target, error); }
+static int start_insert(be_batch *b, int64_t lane, be_error *error) {
+    return dm_start_clear(b, lane, draw_receptacle, error);
+}
 
 /* How the target is turned, as MuJoCo normalizes it. */
 static void turn_of(const be_batch *b, int64_t lane, double quat[2]) {
@@ -153,15 +158,17 @@ static double peg_reward(const be_batch *b, int64_t lane) {
     return grasping > bringing ? grasping : bringing;
 }
 
-#define ALL(reward) {PARTS, sizes, start, write_observation, reward, .columns = {[0] = 2}}
-#define SENSORS(reward) {ARM_SENSORS, sizes, start, write_sensors, reward, .columns = {[0] = 2}}
-static const dm_task ball_task = ALL(ball_reward), ball_sensors_task = SENSORS(ball_reward);
-static const dm_task peg_task = ALL(peg_reward), peg_sensors_task = SENSORS(peg_reward);
-DM_TYPES_READING(manipulator_bring_ball, "ManipulatorBringBall", 100, ball_task, ports, state, params, ball_reads,
-                 ((const be_id[]){DM_ID("manipulator-bring_ball", "ManipulatorBringBall"), {0}}));
-DM_TYPES_READING(manipulator_bring_ball_sensors, "ManipulatorBringBallSensors", 100, ball_sensors_task,
-                 arm_sensor_ports, state, params, ball_reads, NULL);
-DM_TYPES_READING(manipulator_bring_peg, "ManipulatorBringPeg", 100, peg_task, ports, state, params, peg_reads,
-                 ((const be_id[]){DM_ID("manipulator-bring_peg", "ManipulatorBringPeg"), {0}}));
-DM_TYPES_READING(manipulator_bring_peg_sensors, "ManipulatorBringPegSensors", 100, peg_sensors_task, arm_sensor_ports,
-                 state, params, peg_reads, NULL);
+/* A task and its ids: what the arm is to do with a thing. */
+#define TASK(do, Do, start, thing, Thing)                                                                              \
+    static const dm_task do##_##thing = {PARTS, sizes, start, write_observation, thing##_reward, .columns = {2}};      \
+    static const dm_task do##_##thing##_sensors = {ARM_SENSORS,   sizes,          start,                               \
+                                                   write_sensors, thing##_reward, .columns = {2}};                     \
+    DM_TYPES_READING(manipulator_##do##_##thing, "Manipulator" Do Thing, 100, do##_##thing, ports, state, params,      \
+                     thing##_reads,                                                                                    \
+                     ((const be_id[]){DM_ID("manipulator-" #do "_" #thing, "Manipulator" Do Thing), {0}}));            \
+    DM_TYPES_READING(manipulator_##do##_##thing##_sensors, "Manipulator" Do Thing "Sensors", 100,                      \
+                     do##_##thing##_sensors, arm_sensor_ports, state, params, thing##_reads, NULL)
+TASK(bring, "Bring", start, ball, "Ball");
+TASK(bring, "Bring", start, peg, "Peg");
+TASK(insert, "Insert", start_insert, ball, "Ball");
+TASK(insert, "Insert", start_insert, peg, "Peg");

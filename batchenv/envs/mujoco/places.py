@@ -1,0 +1,34 @@
+"""Where in a model fields of a task's state belong."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+# Field of the lanes' state, field of mjModel, kind and name of a thing, columns of its row. Things that a model of the
+# user's own does not have are not shown.
+Row = tuple[str, str, str, str, Sequence[int]]
+
+
+class Place(NamedTuple):
+    """Where a field of the state is in a model: in which columns of a row of one of its arrays, or in which numbers of
+    an array without rows."""
+
+    field: str
+    array: str
+    number: int
+    columns: list[int]
+
+    def put(self, model: Any, numbers: Any) -> None:
+        values = getattr(model, self.array)
+        (values if values.ndim == 1 else values[self.number])[self.columns] = numbers
+
+
+def find(mujoco: Any, model: Any, rows: Sequence[Row]) -> list[Place]:
+    """Where they are in this model, if it has them."""
+    found = []
+    for field, array, kind, name, columns in rows:
+        number = mujoco.mj_name2id(model, getattr(mujoco.mjtObj, f"mjOBJ_{kind.upper()}"), name)
+        if number >= 0:
+            found.append(Place(field, array, number, list(columns)))
+    return found
