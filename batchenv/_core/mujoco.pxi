@@ -122,6 +122,8 @@ cdef extern from "engines/mujoco/mujoco.h" nogil:
         int (*hold_python)() noexcept nogil
         int (*let_python_go)(void *owner, int held, int64_t lane) noexcept nogil
         void *owner
+        int (*draw)(void *owner, const be_batch *batch, int64_t lane, unsigned char *picture)
+        int64_t picture_height, picture_width
         int64_t fingerprint, num_qpos, num_qvel, num_ctrl, num_body
         double timestep
         const double *init_qpos
@@ -268,6 +270,25 @@ cdef int _keep_exception(void *owner, int64_t lane) noexcept with gil:
     return 0
 
 
+cdef int _draw(void *owner, const be_batch *batch, int64_t lane, unsigned char *picture) noexcept with gil:
+    """Has a lane drawn: see be_mujoco_source."""
+    cdef MujocoSource source = <MujocoSource>owner
+    cdef cnp.npy_intp shape[3]
+    cdef cnp.npy_intp count
+    shape[0], shape[1], shape[2] = source.source.picture_height, source.source.picture_width, 3
+    try:
+        values = []
+        for field, kind in source.painted:
+            count = batch.field_size[<int>field]
+            values.append(cnp.PyArray_SimpleNewFromData(1, &count, kind, <char *>batch.state[<int>field]
+                                                        + lane * count * (4 if kind == cnp.NPY_FLOAT32 else 8)))
+        source.painter(lane, values, cnp.PyArray_SimpleNewFromData(3, shape, cnp.NPY_UINT8, picture))
+    except BaseException as problem:
+        source.raised[lane] = problem
+        return 1
+    return 0
+
+
 cdef class MujocoSource(Engine):
     """Fills a `be_mujoco_source`: lanes of a model, which are rows of `records`, and the mjData that are lent to them.
 
@@ -297,6 +318,8 @@ cdef class MujocoSource(Engine):
     cdef list model_fields
     cdef be_mujoco_read *reads
     cdef public object task  # the TaskType of lanes whose task is in NumPy, or None
+    cdef object painter
+    cdef list painted
     cdef public dict raised  # {lane: what a callback of the user's has raised in its last call}
 
     def __cinit__(self, cnp.ndarray records, model, list slots, list fields, starts, sizes, list model_fields,
@@ -428,6 +451,17 @@ cdef class MujocoSource(Engine):
         if floats is not None:
             floats = self._checked_floats(floats)
         self._put(lane, model, floats, still)
+
+    def put_painter(self, painter, list fields, int64_t height, int64_t width):
+        """Has pictures of lanes drawn by painter(lane, fields, picture), which may be called from several threads.
+
+        fields: the number of each of the batch's fields that the painter is given, float32 or float64, and its type as
+            a character: "f" or "d". The arrays, and `picture`, uint8 (height, width, 3), are the lane's own memory.
+        """
+        self.painter = painter
+        self.painted = [(field, cnp.NPY_FLOAT32 if kind == "f" else cnp.NPY_FLOAT64) for field, kind in fields]
+        self.source.draw = _draw
+        self.source.picture_height, self.source.picture_width = height, width
 
     def put_acting(self, list rows, list models):
         """Has fields of the lanes' state act on their models. To be called before lanes are stepped, and before

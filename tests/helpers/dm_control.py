@@ -27,7 +27,8 @@ def load():
     from dm_control import suite
     from dm_control.mujoco import engine
 
-    engine.Physics.contexts = property(lambda _: None)  # a task that changes what is drawn asks for them: none exist
+    if os.environ["MUJOCO_GL"] == "disabled":  # a task that changes what is drawn asks for contexts: none exist
+        engine.Physics.contexts = property(lambda _: None)
     return suite
 
 
@@ -72,3 +73,30 @@ def differences(domain, task, seed=0, lanes=2, steps=300, limit=100, hold=1, **k
         observations, rewards, terminations, truncations, infos = env.step(actions)
         expected = [reference.step(action) for reference, action in zip(references, actions, strict=True)]
     env.close()
+
+
+def picture_differences(domain, task, seed=0, lanes=2, steps=4, limit=3, camera=0, size=(84, 84), **keywords):
+    """The same for observation="pixels" and dm_control's `physics.render`: yields (step, lane, how many numbers)."""
+    env = batchenv.make(
+        f"dm_control/{domain}-{task}-v0", lanes, observation="pixels", max_episode_steps=limit, clip_actions=True,
+        camera_id=camera, height=size[0], width=size[1], **keywords,
+    )  # fmt: skip
+    references = [load().load(domain, task, task_kwargs={"random": seed + lane}) for lane in range(lanes)]
+    for reference in references:
+        reference._step_limit = limit
+        reference.reset()
+    pictures, _ = env.reset(seed=seed)
+    rng = np.random.default_rng(seed)
+    for step in range(steps):
+        for lane, reference in enumerate(references):
+            expected = reference.physics.render(*size, camera_id=camera)
+            assert (pictures.dtype, pictures.shape[1:], expected.std() > 0) == (np.uint8, expected.shape, True)
+            if (expected != pictures[lane]).any():
+                yield step, lane, int((expected != pictures[lane]).sum())
+        actions = rng.uniform(-1, 1, env.action_space.shape)
+        pictures, *_ = env.step(actions)
+        for reference, action in zip(references, actions, strict=True):
+            reference.step(action)
+    env.close()
+    for reference in references:
+        reference.physics.free()

@@ -1,11 +1,13 @@
 """The DM Control suite against EnvPool and against dm_control itself.
 
     python tools/bench/bench_dm_control.py [--lanes 64] [--threads 1 2] [--rounds 5] [--seconds 0.3] [--only walker]
+        [--pixels]
 
 Contenders take turns, with the same random actions, episodes that end and begin included; dm_control steps one
 environment after the other. Printed are microseconds per step of one lane (medians of the rounds), and how many times
 as long the others take. With one thread these are processor times, with more wall times. Who is not installed is left
-out: EnvPool has wheels for Python 3.12, and brings a MuJoCo of its own.
+out: EnvPool has wheels for Python 3.12, and brings a MuJoCo of its own. With --pixels, which needs MUJOCO_GL=egl or
+osmesa, pictures of 84 x 84 pixels are observed; OpenGL may use all processors for them, so times are wall times.
 """
 
 import argparse
@@ -33,23 +35,25 @@ def actions_of(env, lanes):
     return [rng.uniform(low, high, (lanes, *space.shape)) for _ in range(16)]
 
 
-def of_envpool(name, lanes, threads):
+def of_envpool(name, lanes, threads, pixels):
     """A function that steps EnvPool's env, or None where it has no such task."""
     parts = name.replace("-", "_").split("_")
     pool_id = "".join(part if part.isupper() else part.title() for part in parts) + "-v1"
     if envpool is None or pool_id not in envpool.list_all_envs():
         return None
-    env = envpool.make_gymnasium(pool_id, num_envs=lanes, num_threads=threads, seed=0)
+    env = envpool.make_gymnasium(pool_id, num_envs=lanes, num_threads=threads, seed=0, from_pixels=pixels)
     env.reset()
     return env.step
 
 
-def of_dm_control(domain, task):
+def of_dm_control(domain, task, pixels):
     try:
         env = dm_control.load().load(domain, task, task_kwargs={"random": 0})
     except ImportError:
         return None
     env.reset()
+    if pixels:
+        return lambda actions: (env.step(actions[0]), env.physics.render(84, 84, camera_id=0))
     return lambda actions: env.step(actions[0])
 
 
@@ -68,7 +72,9 @@ def main():
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=0.3, help="of a contender's turn")
     parser.add_argument("--only", nargs="+", default=[], help="domains, or domain-task")
+    parser.add_argument("--pixels", action="store_true")
     options = parser.parse_args()
+    keywords = {"observation": "pixels"} if options.pixels else {}
     print("| task | " + " | ".join(f"{n} threads, us | EnvPool | dm_control" for n in options.threads) + " |")
     print("|---|" + "---:|---:|---:|" * len(options.threads))
     for domain, task in dm_control.names():
@@ -76,12 +82,14 @@ def main():
             continue
         cells = []
         for threads in options.threads:
-            clock, lanes = time.process_time if threads == 1 else time.perf_counter, options.lanes
-            env = batchenv.make(f"dm_control/{domain}-{task}-v0", lanes, num_threads=threads)
+            lanes = options.lanes
+            clock = time.perf_counter if options.pixels or threads > 1 else time.process_time
+            env = batchenv.make(f"dm_control/{domain}-{task}-v0", lanes, num_threads=threads, **keywords)
             env.reset(seed=0)
             actions = actions_of(env, lanes)
-            contenders = {"ours": (env.step, lanes), "EnvPool": (of_envpool(f"{domain}-{task}", lanes, threads), lanes)}
-            contenders["dm_control"] = (of_dm_control(domain, task), 1)
+            pool = of_envpool(f"{domain}-{task}", lanes, threads, options.pixels)
+            contenders = {"ours": (env.step, lanes), "EnvPool": (pool, lanes)}
+            contenders["dm_control"] = (of_dm_control(domain, task, options.pixels), 1)
             contenders = {name: both for name, both in contenders.items() if both[0]}
             costs = {name: [] for name in contenders}
             for repeat in range(options.rounds + 1):  # the first one warms up

@@ -10,9 +10,10 @@ import numpy as np
 
 from batchenv._core import type_info
 from batchenv.arguments.numbers import integer
-from batchenv.envs.mujoco import dm_models, library, packages, reads, tasks, tendons
+from batchenv.envs.mujoco import dm_models, library, packages, pixels, places, reads, tasks, tendons
 from batchenv.envs.mujoco.places import Row
 
+_PIXELS = 84  # the sides of observed pictures
 _INSTALL = 'pip install "batchenv[dmc]" (of what dm_control depends on, only mujoco is needed)'
 
 
@@ -34,22 +35,65 @@ class DmControl(tasks.Task):
     unlimited = True
     xml_file = None
     xml_meaning = "another model with the same names: the path of an XML file, or XML text"
-    own = (("observation", "dict", "'dict': a Dict of the parts; 'flat': all of them in a row"),)
+    own = (
+        (
+            "observation",
+            "dict",
+            "'dict': a Dict of the parts; 'flat': all of them in a row; 'pixels': a picture, 84 x 84 unless width and "
+            "height say otherwise",
+        ),
+    )
 
     domain = ""  # the name of the model's file; "": as the C type is called
+    _view: pixels.View | None = None  # of observed pictures
+    _painter: pixels.Painter | None = None
+
+    def _stem(self) -> str:
+        """The name of the type with a Dict of observations."""
+        return self.type_name.removesuffix("Flat").removesuffix("Pixels")
 
     def _domain(self) -> str:
-        words = re.findall("[A-Z][a-z]*", self.type_name.removeprefix("Dm").removesuffix("Flat"))
+        words = re.findall("[A-Z][a-z]*", self._stem().removeprefix("Dm"))
         return self.domain or "_".join(words).lower()
 
     def to_core(self, keywords):
         result = super().to_core(keywords)
-        kinds, kind = ("dict", "flat"), self._value("observation")
+        kinds, kind = {"dict": "", "flat": "Flat", "pixels": "Pixels"}, self._value("observation")
         if not isinstance(kind, str) or kind not in kinds:
-            raise ValueError(f"observation={kind!r} must be 'dict' or 'flat'")
-        if kind == "flat":
-            self.type_name += "Flat"
+            raise ValueError(f"observation={kind!r} must be 'dict', 'flat' or 'pixels'")
+        self.type_name += kinds[kind]
+        if kind == "pixels":
+            self._view = self._seen()
         return result
+
+    def _value(self, name):
+        small = name in ("width", "height") and self._given.get("observation") == "pixels"
+        return self._given.get(name, _PIXELS) if small else super()._value(name)
+
+    def _seen(self) -> pixels.View:
+        """What observed pictures show."""
+        name, number = self._value("camera_name"), self._value("camera_id")
+        if name is not None:
+            number = _of(self._model, "camera", name, "camera_name")
+        number = integer("camera_id", self.camera_id if number is None else number, -1, self._model.ncam - 1)
+        config, flags = self._dict("default_camera_config"), self._dict("visual_options")
+        height, width, most = (self._value(name) for name in ("height", "width", "max_geom"))
+        return pixels.View(height, width, number, config, most, flags)
+
+    def _make_lanes(self, num_envs, threads):
+        lanes = super()._make_lanes(num_envs, threads)
+        if self._view is not None:
+            found = places.find(library.load()[0], lanes.model, self.shown)
+            state = {row["name"]: (k, row["dtype"]) for k, row in enumerate(type_info(self.type_name)["state"])}
+            self._painter = pixels.Painter(lanes, self._view, found)
+            fields = [(state[place.field][0], np.dtype(state[place.field][1]).char) for place in found]
+            lanes.source.put_painter(self._painter, fields, self._view.height, self._view.width)
+        return lanes
+
+    def release(self):
+        super().release()
+        if self._painter is not None:
+            self._painter.close()
 
     def _read(self, xml):
         own = xml is not None
@@ -70,12 +114,12 @@ class DmControl(tasks.Task):
         return integer(name, keywords.get(name, row["default"]), int(row["low"]), int(row["high"]))
 
 
-def _of(model: Any, kind: str, name: str) -> int:
+def _of(model: Any, kind: str, name: str, keyword: str = "xml_file") -> int:
     """The number of a thing of the model."""
     mujoco, _ = library.load()
     known = reads.names(mujoco, model, kind)
     if name not in known:
-        raise ValueError(f"xml_file: {reads.unknown_thing(kind, name, known)}")
+        raise ValueError(f"{keyword}: {reads.unknown_thing(kind, name, known)}")
     return known.index(name)
 
 
@@ -162,7 +206,7 @@ class Arm(DmControl):
     def to_core(self, keywords):
         result = super().to_core(keywords)
         if not self._flag("fully_observable"):
-            stem = self.type_name.removesuffix("Flat")
+            stem = self._stem()
             self.type_name = self.type_name.replace(stem, f"{stem}Sensors")
         return result
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 from gymnasium.error import DependencyNotInstalled
+from numpy.typing import NDArray
 
 from batchenv.backend.protocol import Drawer
 from batchenv.envs.mujoco.library import INSTALL, load
@@ -24,7 +25,7 @@ def _look_for_screen() -> None:
 
 
 @functools.cache
-def _warn_of_software() -> None:
+def warn_of_software() -> None:
     """Warns once per process if pictures are drawn without a graphics card. An OpenGL context must be current."""
     try:
         from OpenGL import GL
@@ -38,6 +39,17 @@ def _warn_of_software() -> None:
             "slower: make them smaller with width= and height=, or draw fewer lanes",
             stacklevel=2,
         )
+
+
+def upload_heights(model: Any, mjr: Any, before: list[NDArray[np.float32]]) -> list[NDArray[np.float32]]:
+    """Gives OpenGL the model's height fields if they are not those of `before`, which is [] where they never change.
+    Returns what OpenGL has now."""
+    if not before or np.array_equal(before[0], model.hfield_data):
+        return before
+    mujoco, _ = load()
+    for field in range(model.nhfield):
+        mujoco.mjr_uploadHField(model, mjr, field)
+    return [np.array(model.hfield_data)]
 
 
 class MuJoCoDrawer(Drawer):
@@ -58,6 +70,7 @@ class MuJoCoDrawer(Drawer):
         self._settings = settings
         self._drawer: Any = None
         self._cameras: dict[int, Any] = {}
+        self._heights: list[NDArray[np.float32]] = []
 
     def _open(self) -> Any:
         """Makes the MujocoRenderer."""
@@ -91,7 +104,9 @@ class MuJoCoDrawer(Drawer):
                 f"no OpenGL for MuJoCo's pictures (MUJOCO_GL={os.environ.get('MUJOCO_GL')!r}): {hint} "
                 f"({type(error).__name__}: {error})"
             ) from error
-        _warn_of_software()
+        warn_of_software()
+        if model.nhfield:
+            self._heights = [np.array(model.hfield_data)]
         self._drawer = drawer
         return drawer
 
@@ -101,9 +116,11 @@ class MuJoCoDrawer(Drawer):
         mujoco, _ = load()
         drawer = self._open() if self._drawer is None else self._drawer
         viewer, pictures, elapsed = drawer._get_viewer(self._mode), [], self._batch.elapsed()
+        viewer.make_context_current()  # another environment may have drawn since
         chosen = [int(lane) for lane in lanes]
         for lane, model in zip(chosen, self._shown.borrowed(chosen), strict=True):
             viewer.model = model
+            self._heights = upload_heights(model, viewer.con, self._heights)
             viewer.data = self._lanes.data(lane, elapsed[lane] > 0, self._data, model)
             if self._mode != "human":
                 if lane not in self._cameras:  # looks at where the model is now, as in Gymnasium's first picture

@@ -1,12 +1,14 @@
 /* What the tasks of DM Control have in common. A file in dm_control/ has one domain: how its episodes start, what is
- * observed, and the reward. Its type exists twice: with a Dict of observations and, for observation="flat", with all
- * of them in a row. Roundings are those of dm_control's NumPy, so sums and powers are written as they are there. */
+ * observed, and the reward. Its type exists three times: with a Dict of observations; for observation="flat", with all
+ * of them in a row; and for "pixels", with a picture. Roundings are those of dm_control's NumPy, so sums and powers are
+ * written as they are there. */
 #ifndef BE_MUJOCO_DM_CONTROL_H
 #define BE_MUJOCO_DM_CONTROL_H
 
 #include <math.h>
 
 #include "engines/mujoco/numpy_sums.h"
+#include "engines/mujoco/pictures.h"
 #include "mujoco_task.h"
 #include "numpy_loops.h"
 #include "random_state.h"
@@ -29,6 +31,8 @@ enum { DM_RAISE = 2 };
 enum { DM_UNSTABLE, DM_DISCOUNT };
 #define DM_INFOS MJ_UNSTABLE_INFO, MJ_INFO_STEP("discount", "0 where the task has ended the episode, else 1"), {0}
 static const be_port dm_flat_ports[] __attribute__((unused)) = {MJ_SHARED_PORTS, DM_INFOS};
+static const be_port dm_pixels_ports[] __attribute__((unused)) = {MJ_SHARED_PORTS, DM_INFOS};
+enum { DM_DICT, DM_FLAT, DM_PIXELS }; /* what is observed */
 
 enum { DM_FREE, DM_BALL, DM_SLIDE, DM_HINGE }; /* mjtJoint */
 
@@ -213,7 +217,7 @@ static __attribute__((unused)) double dm_small_controls(const be_batch *batch, i
 
 /* ---- the functions of a type --------------------------------------------------------------------------- */
 
-static __attribute__((unused)) int dm_prepare(be_setup *setup, const dm_task *task, int flat, be_error *error) {
+static __attribute__((unused)) int dm_prepare(be_setup *setup, const dm_task *task, int kind, be_error *error) {
     const be_mujoco_view *view = setup->engine;
     int64_t sizes[DM_MOST_PARTS], total = 0;
     task->sizes(view, sizes);
@@ -224,14 +228,15 @@ static __attribute__((unused)) int dm_prepare(be_setup *setup, const dm_task *ta
                            (long long)view->num_qpos, (long long)view->num_qvel);
         total += sizes[k] == DM_ONE ? 1 : sizes[k];
     }
-    if (total > DM_MOST_NUMBERS && !flat)
+    if (total > DM_MOST_NUMBERS && kind == DM_DICT)
         return be_fail(error, BE_ERROR_VALUE, -1,
                        "an observation of the XML's model has %lld numbers; of more than %d, make one row of them: "
                        "observation='flat'",
                        (long long)total, DM_MOST_NUMBERS);
     const int status = be_mujoco_spaces(setup, total, 1, 1, error);
     if (status != BE_OK) return status;
-    for (int k = 0; k < task->parts && !flat; k++) {
+    if (kind == DM_PIXELS) be_mujoco_picture_space(setup, &setup->space[MJ_OBSERVATION_PORT]);
+    for (int k = 0; k < task->parts && kind == DM_DICT; k++) {
         be_space *space = &setup->space[MJ_OBSERVATION_PORT + k];
         const int64_t columns = task->columns[k], shape[] = {columns ? sizes[k] / columns : sizes[k], columns};
         be_space_box(space, BE_F64, columns ? 2 : sizes[k] != DM_ONE, shape, -HUGE_VAL, HUGE_VAL);
@@ -246,17 +251,26 @@ static __attribute__((unused)) int dm_prepare(be_setup *setup, const dm_task *ta
     return BE_OK;
 }
 
-static inline int dm_is_flat(const be_batch *batch) { return batch->type->ports == dm_flat_ports; }
-
-static inline int dm_info(const be_batch *batch, const dm_task *task, int info) {
-    return MJ_OBSERVATION_PORT + (dm_is_flat(batch) ? 1 : task->parts) + info;
+static inline int dm_kind(const be_batch *batch) {
+    const be_port *ports = batch->type->ports;
+    return ports == dm_flat_ports ? DM_FLAT : ports == dm_pixels_ports ? DM_PIXELS : DM_DICT;
 }
 
-static __attribute__((unused)) void dm_write(const be_batch *batch, int64_t lane, const be_rows *rows,
-                                             const dm_task *task) {
-    if (dm_is_flat(batch)) {
+static inline int dm_info(const be_batch *batch, const dm_task *task, int info) {
+    return MJ_OBSERVATION_PORT + (dm_kind(batch) == DM_DICT ? task->parts : 1) + info;
+}
+
+static __attribute__((unused)) int dm_write(const be_batch *batch, int64_t lane, const be_rows *rows,
+                                            const dm_task *task, be_error *error) {
+    const be_space *first = &batch->space[MJ_OBSERVATION_PORT];
+    if (dm_kind(batch) == DM_PIXELS) {
+        const int64_t size = first->shape[0] * first->shape[1] * first->shape[2];
+        return be_mujoco_draw(batch, lane, BE_ROW(unsigned char, rows->port[MJ_OBSERVATION_PORT], rows, lane, size),
+                              error);
+    }
+    if (dm_kind(batch) == DM_FLAT) {
         task->observe(batch, lane, MJ_OBSERVATION(batch, rows, lane));
-        return;
+        return BE_OK;
     }
     double all[DM_MOST_NUMBERS];
     const double *next = all;
@@ -268,6 +282,7 @@ static __attribute__((unused)) void dm_write(const be_batch *batch, int64_t lane
         memcpy(BE_ROW(double, rows->port[port], rows, lane, size), next, (size_t)size * sizeof *next);
         next += size;
     }
+    return BE_OK;
 }
 
 static __attribute__((unused)) int dm_begin(be_batch *batch, int64_t lane, const dm_task *task, be_error *error) {
@@ -285,7 +300,8 @@ static __attribute__((unused)) int dm_reset(be_batch *batch, const int64_t *lane
         if (status != BE_OK) return status;
         BE_ROW(uint8_t, rows->port[dm_info(batch, task, DM_UNSTABLE)], rows, lanes[k], 1)[0] = 0;
         MJ_INFO(rows, dm_info(batch, task, DM_DISCOUNT), lanes[k]) = 0;
-        dm_write(batch, lanes[k], rows, task);
+        status = dm_write(batch, lanes[k], rows, task, error);
+        if (status != BE_OK) return status;
     }
     return BE_OK;
 }
@@ -298,11 +314,10 @@ static __attribute__((unused)) int dm_step(be_batch *batch, int64_t lane, const 
     const int ended = task->ended && task->ended(batch, lane);
     rows->terminated[lane - rows->first] = (uint8_t)ended;
     MJ_INFO(rows, dm_info(batch, task, DM_DISCOUNT), lane) = !ended;
-    dm_write(batch, lane, rows, task);
-    return status;
+    return dm_write(batch, lane, rows, task, error);
 }
 
-/* The two types of a task: `file` and `Name` name them, `ports` are those of the one with a Dict; ids: a table, as
+/* The three types of a task: `file` and `Name` name them, `ports` are those of the one with a Dict; ids: a table, as
  * be_env_type has it; fps: of pictures, as many as there are steps in a second. The file has the tables `reads` and
  * `params` unless it gives others. */
 #define DM_TYPES(file, Name, fps, task, ports_, ids_)                                                                  \
@@ -310,8 +325,9 @@ static __attribute__((unused)) int dm_step(be_batch *batch, int64_t lane, const 
 #define DM_TYPES_WITH(file, Name, fps, task, ports_, state_, params_, ids_)                                            \
     DM_TYPES_READING(file, Name, fps, task, ports_, state_, params_, reads, ids_)
 #define DM_TYPES_READING(file, Name, fps, task, ports_, state_, params_, reads_, ids_)                                 \
-    static int file##_prepare(be_setup *s, be_error *e) { return dm_prepare(s, &task, 0, e); }                         \
-    static int file##_prepare_flat(be_setup *s, be_error *e) { return dm_prepare(s, &task, 1, e); }                    \
+    static int file##_prepare(be_setup *s, be_error *e) { return dm_prepare(s, &task, DM_DICT, e); }                   \
+    static int file##_prepare_flat(be_setup *s, be_error *e) { return dm_prepare(s, &task, DM_FLAT, e); }              \
+    static int file##_prepare_pixels(be_setup *s, be_error *e) { return dm_prepare(s, &task, DM_PIXELS, e); }          \
     static int64_t file##_begin(be_batch *b, int64_t lane, be_error *e) {                                              \
         return dm_begin(b, lane, &task, e) == BE_OK ? task.settles - 1 : -1;                                           \
     }                                                                                                                  \
@@ -322,9 +338,9 @@ static __attribute__((unused)) int dm_step(be_batch *batch, int64_t lane, const 
         return dm_reset(b, lanes, count, rows, &task, e);                                                              \
     }                                                                                                                  \
     static int file##_observe(be_batch *b, const int64_t *lanes, int64_t count, const be_rows *rows, be_error *e) {    \
-        (void)e;                                                                                                       \
-        for (int64_t k = 0; k < count; k++) dm_write(b, lanes[k], rows, &task);                                        \
-        return BE_OK;                                                                                                  \
+        int status = BE_OK;                                                                                            \
+        for (int64_t k = 0; k < count && status == BE_OK; k++) status = dm_write(b, lanes[k], rows, &task, e);         \
+        return status;                                                                                                 \
     }                                                                                                                  \
     static int file##_step(be_batch *b, int64_t lane, int64_t end, const be_rows *rows, be_error *e) {                 \
         (void)end;                                                                                                     \
@@ -333,7 +349,9 @@ static __attribute__((unused)) int dm_step(be_batch *batch, int64_t lane, const 
     BE_ENV(dm_##file) = {DM_MEMBERS(file, Name, fps, state_, params_, reads_), .ids = ids_, .ports = ports_,           \
                          .prepare = file##_prepare};                                                                   \
     BE_ENV(dm_##file##_flat) = {DM_MEMBERS(file, Name "Flat", fps, state_, params_, reads_), .ports = dm_flat_ports,   \
-                                .prepare = file##_prepare_flat}
+                                .prepare = file##_prepare_flat};                                                       \
+    BE_ENV(dm_##file##_pixels) = {DM_MEMBERS(file, Name "Pixels", fps, state_, params_, reads_),                       \
+                                  .ports = dm_pixels_ports, .prepare = file##_prepare_pixels}
 #define DM_MEMBERS(file, Name, fps, state_, params_, reads_)                                                           \
     MJ_MEMBERS_OPENED("DM Control", file##_open, BE_LANE_BY_LANE | BE_RANDOM_STATE), .name = "Dm" Name,                \
         .frames_per_second = fps, .state = state_, .params = params_, .reads = reads_, .reset = file##_reset,          \

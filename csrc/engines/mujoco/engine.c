@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "engines/mujoco/inside.h"
+#include "engines/mujoco/pictures.h"
 
 const char *const be_mujoco_on_unstable[] = {"ignore", "reset", "raise", NULL};
 enum { IGNORE, RESET, RAISE };
@@ -151,6 +152,18 @@ void be_mujoco_clear_info(const be_batch *batch, int64_t lane, const be_rows *ro
         const size_t bytes = be_dtype_size(space->dtype) * (size_t)(space->ndim ? space->shape[0] : 1);
         memset((unsigned char *)rows->port[k] + (size_t)(lane - rows->first) * bytes, 0, bytes);
     }
+}
+
+void be_mujoco_picture_space(const be_setup *setup, be_space *space) {
+    const be_mujoco_source *source = setup->engine;
+    const int64_t shape[] = {source->picture_height, source->picture_width, 3};
+    be_space_box(space, BE_U8, 3, shape, 0, 255);
+}
+
+int be_mujoco_draw(const be_batch *batch, int64_t lane, unsigned char *picture, be_error *error) {
+    const be_mujoco_source *source = be_mujoco_source_of(batch);
+    if (source->draw(source->owner, batch, lane, picture) == 0) return BE_OK;
+    return be_fail(error, BE_ERROR_ENGINE, lane, "its picture could not be drawn");
 }
 
 /* ---- making and keeping -------------------------------------------------------------------------------- */

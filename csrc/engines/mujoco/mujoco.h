@@ -194,6 +194,9 @@ typedef struct be_mujoco_source {
     int (*hold_python)(void);
     int (*let_python_go)(void *owner, int held, int64_t lane);
     void *owner;
+    /* Where pictures are observed: draws a lane, returns 0, or keeps an exception for `owner` as this lane's. */
+    int (*draw)(void *owner, const be_batch *batch, int64_t lane, unsigned char *picture);
+    int64_t picture_height, picture_width;
 
     int64_t fingerprint;           /* identifies the model: snapshots fit only this one */
     unsigned state_signature;      /* what decides the future: mjSTATE_INTEGRATION */

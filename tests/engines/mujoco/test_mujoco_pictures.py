@@ -82,3 +82,27 @@ def test_cameras_follow_robots():
     for lane, data in enumerate(env.call("data")):
         assert np.allclose(drawer._cameras[lane].lookat, data.body("trunk").xpos)
     env.close()
+
+
+def test_environments_that_draw_in_turns():
+    """Each drew with the OpenGL of the one that was made last: sizes and textures were another one's."""
+    told = run_python("""
+import os, warnings
+os.environ.setdefault("MUJOCO_GL", "egl")
+warnings.simplefilter("ignore")
+import batchenv, gymnasium
+try:
+    large = batchenv.make("Hopper-v5", 1, render_mode="rgb_array", width=700, height=600)
+    large.reset(seed=0)
+    before = large.render()[0]
+except (gymnasium.error.DependencyNotInstalled, ImportError, AttributeError):
+    print("no OpenGL")
+else:
+    small = batchenv.make("Reacher-v5", 1, render_mode="rgb_array", width=32, height=32)
+    small.reset(seed=0)
+    other = small.render()[0]
+    print((large.render()[0] == before).all(), (small.render()[0] == other).all())
+""")
+    if "no OpenGL" in told:
+        pytest.skip("no OpenGL")
+    assert told.split() == ["True", "True"]

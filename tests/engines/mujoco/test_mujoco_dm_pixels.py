@@ -1,0 +1,171 @@
+"""DM Control's tasks with pictures as observations. Each test is a process of its own, since the first use of OpenGL
+decides about all others of a process."""
+
+import functools
+import sys
+from pathlib import Path
+
+import pytest
+
+from helpers.processes import python, run_python
+
+pytest.importorskip("dm_control")
+
+TESTS = str(Path(__file__).resolve().parents[2])
+HEAD = f"""
+import sys, warnings
+sys.path.insert(0, {TESTS!r})
+warnings.simplefilter("ignore")
+import numpy as np, batchenv
+def make(task="cheetah-run", lanes=2, **keywords):
+    return batchenv.make(f"dm_control/{{task}}-v0", lanes, observation="pixels", width=32, height=24, **keywords)
+"""
+
+
+@functools.cache
+def obstacle():
+    """Why there is no OpenGL here, or ""."""
+    done = python("-c", HEAD + "make().close()", MUJOCO_GL="egl")
+    return done.stderr.strip().splitlines()[-1] if done.returncode else ""
+
+
+def drawn(code, **variables):
+    """Runs code that draws, and returns what it prints."""
+    if obstacle():
+        pytest.skip(obstacle())
+    return run_python(HEAD + code, **{"MUJOCO_GL": "egl", **variables})
+
+
+TASKS = [
+    ("cheetah", "run"),  # as it is
+    ("fish", "swim"),  # with a target
+    ("manipulator", "insert_peg"),  # with things that are moved
+    ("point_mass", "hard"),
+    ("quadruped", "escape"),  # with a ground that differs from lane to lane
+    ("ball_in_cup", "catch"),  # with a spatial tendon
+]
+
+
+@pytest.mark.parametrize(("domain", "task"), TASKS)
+def test_pictures_are_dm_controls(domain, task):
+    found = drawn(f"""
+from helpers import dm_control
+print(list(dm_control.picture_differences({domain!r}, {task!r}, seed=3)))
+if {domain!r} == "cheetah":
+    print(list(dm_control.picture_differences("cheetah", "run", camera=1, size=(40, 60), steps=2)))
+    print(list(dm_control.picture_differences("cheetah", "run", camera=-1, size=(40, 60), steps=2)))
+""")
+    assert set(found.split("\n")) == {"[]", ""}
+
+
+def test_pictures_do_not_depend_on_how_lanes_are_stepped():
+    drawn("""
+actions = np.random.default_rng(0).uniform(-1, 1, (5, 6, 6))
+def play(env):
+    pictures = [env.reset(seed=2)[0].copy()]
+    return pictures + [env.step(action)[0].copy() for action in actions]
+expected = play(make(lanes=6, num_threads=1, max_episode_steps=3))
+for threads in (2, 5):
+    for a, b in zip(play(make(lanes=6, num_threads=threads, max_episode_steps=3)), expected):
+        np.testing.assert_array_equal(a, b)
+env = make(lanes=6, num_threads=2, batch_size=3, max_episode_steps=3)
+env.async_reset(seed=2)
+step = np.zeros(6, int)
+for _ in range(8):
+    pictures, *_, infos = env.recv()
+    for lane, picture in zip(infos["env_id"], pictures):
+        np.testing.assert_array_equal(picture, expected[step[lane]][lane])
+    lanes = infos["env_id"]
+    env.send(actions[step[lanes] % 5, lanes], lanes)
+    step[lanes] += 1
+same = make(lanes=6, autoreset_mode="SameStep", max_episode_steps=3)
+same.reset(seed=2)
+for t in range(3):
+    pictures, *_, infos = same.step(actions[t])
+np.testing.assert_array_equal(np.stack(infos["final_obs"]), expected[3])
+np.testing.assert_array_equal(pictures, expected[4])
+rolled, stepped = make(lanes=6, max_episode_steps=3), make(lanes=6, max_episode_steps=3)
+rolled.reset(seed=2), stepped.reset(seed=2)
+rollout = rolled.rollout(5, policy="random", seed=4)
+for t in range(5):
+    np.testing.assert_array_equal(rollout[0][t], stepped.step(rollout.actions[t])[0])
+""")
+
+
+def test_pictures_are_kept_and_changed_with_what_they_show():
+    drawn("""
+import copy, pickle
+env = make("reacher-easy", 3)
+env.reset(seed=1)
+actions = np.random.default_rng(0).uniform(-1, 1, (3, 3, 2))
+kept, before = env.snapshot(), env.step(actions[0])[0].copy()
+others = [pickle.loads(pickle.dumps(env)), copy.deepcopy(env)]
+after = env.step(actions[1])[0].copy()
+for other in others:
+    np.testing.assert_array_equal(other.step(actions[1])[0], after)
+env.restore(kept)
+np.testing.assert_array_equal(env.step(actions[0])[0], before)
+moved = env.set_state({"target": np.full((3, 2), 0.1)})
+assert (moved != before).any((1, 2, 3)).all()
+np.testing.assert_array_equal(env.set_state({"target": np.full((3, 2), 0.1)}), moved)
+stacked = make("reacher-easy", 2, frame_stack=3)
+assert stacked.reset(seed=1)[0].shape[:2] == (2, 3) and stacked.reset(seed=1)[0].dtype == np.uint8
+both = make("reacher-easy", 2, render_mode="rgb_array")
+first = both.reset(seed=1)[0].copy()
+np.testing.assert_array_equal(both.render()[0], first[0])
+both.step(actions[0, :2])
+np.testing.assert_array_equal(both.reset(seed=1)[0], first)
+both.close(), env.close()
+assert make("reacher-easy", 1).reset(seed=1)[0].std() > 0
+""")
+
+
+def test_rendering_shows_the_ground_of_each_lane():
+    """It was the one of the model's file, which is flat; and what is rendered is what is observed."""
+    drawn("""
+import mujoco
+flags = {mujoco.mjtVisFlag.mjVIS_RANGEFINDER: False}  # as in dm_control's pictures
+size = {"width": 32, "height": 24, "visual_options": flags}
+env = batchenv.make("dm_control/quadruped-escape-v0", 2, render_mode="rgb_array", **size)
+observed = make("quadruped-escape")
+env.reset(seed=1)
+pictures = observed.reset(seed=1)[0]
+np.testing.assert_array_equal(np.stack(env.render()), pictures)
+np.testing.assert_array_equal(env.render(lanes=1)[0], pictures[1])
+env.set_state({"terrain": np.zeros((2, 201 * 201), np.float32)})
+assert (env.render()[0] != pictures[0]).any()
+""")
+
+
+def test_a_forked_process_is_told():
+    told = drawn("""
+import os
+env = make()
+env.reset(seed=0)
+if os.fork() == 0:
+    try:
+        env.reset(seed=0)
+    except batchenv.LaneError as error:
+        print(error.__cause__, flush=True)
+    os._exit(0)
+os.wait()
+assert env.step(np.zeros((2, 6)))[0].std() > 0
+""")
+    assert "this one was forked from it" in told
+
+
+@pytest.mark.parametrize(("keywords", "message"), [
+    ("camera_id=9", "camera_id=9 must be"),
+    ("camera_id=-2", "camera_id=-2 must be"),
+    ("camera_name='sid'", "camera_name: the model has no camera 'sid': did you mean 'side'?"),
+    ("visual_options={99: True}", "visual_options: 99 must be a flag"),
+])  # fmt: skip
+def test_views_that_do_not_exist_are_refused(keywords, message):
+    done = python("-c", f"{HEAD}\nmake(**dict({keywords}))", MUJOCO_GL="egl")
+    assert done.returncode == 1 and message in done.stderr, done.stderr
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="names of libraries of Linux")
+def test_without_opengl_it_says_what_to_do():
+    done = python("-c", HEAD + "make()", MUJOCO_GL="disabled")
+    assert "DependencyNotInstalled: no OpenGL for observation='pixels': set MUJOCO_GL=egl" in done.stderr
