@@ -37,7 +37,7 @@ cdef extern from "engines/physics/physics.h" nogil:
 cdef extern from "engines/mujoco/mujoco.h" nogil:
     enum:
         MJ_STATES, MJ_STAGES, MJ_CALLBACKS, MJ_ARRAYS, MJ_KEPT, MJ_UNSTABLE, MJ_ALONE_CAUSES
-        MJ_ACTING
+        MJ_ACTING, MJ_KINDS
     const char *const *be_mujoco_alone_texts
     const char *const *be_mujoco_array_names
     const char *const *be_mujoco_kept_names
@@ -65,9 +65,8 @@ cdef extern from "engines/mujoco/mujoco.h" nogil:
         int32_t *tree_asleep
         void **kept
         double **arrays
-        void *model
-        void *still
-        char *acting[2][MJ_ACTING]
+        void *model[MJ_KINDS]
+        char *acting[MJ_KINDS][MJ_ACTING]
         double *floats
         be_physics_group *group
         double **mirror
@@ -469,7 +468,8 @@ cdef class MujocoSource(Engine):
 
         rows: for each, the number of the batch's field, the name of the array of mjModel, how many numbers the field
             has, where they begin in the array, and how far each is from the next one.
-        models: (a copy of the model, the same with its actuators disabled, or None) for each slot.
+        models: for each slot, copies of the model: as it is, with its actuators disabled or None, and with its sensors
+            disabled or None.
         """
         cdef be_mujoco_acting *acting
         cdef Py_ssize_t i, k
@@ -478,14 +478,14 @@ cdef class MujocoSource(Engine):
             acting.field, acting.bytes = field, getattr(models[0][0], name).itemsize
             acting.count, acting.first, acting.step = count, first, step
             acting.compiled = <char *>self.keep(getattr(self.models[0], name))
-        for i, (model, still) in enumerate(models):
-            self.kept.append((model, still))
-            self.source.slots[i].model = _address(model)
-            self.source.slots[i].still = NULL if still is None else _address(still)
-            for k, row in enumerate(rows):
-                self.source.slots[i].acting[0][k] = <char *>self.keep(getattr(model, row[1]))
-                if still is not None:
-                    self.source.slots[i].acting[1][k] = <char *>self.keep(getattr(still, row[1]))
+        self.kept.append(models)
+        for i, kinds in enumerate(models):
+            for kind, model in enumerate(kinds):
+                if model is None:
+                    continue
+                self.source.slots[i].model[<int>kind] = _address(model)
+                for k, row in enumerate(rows):
+                    self.source.slots[i].acting[<int>kind][k] = <char *>self.keep(getattr(model, row[1]))
         self.source.num_acting = len(rows)
 
     def act_in_groups(self, list floats, bint moves_still):

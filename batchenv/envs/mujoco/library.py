@@ -351,7 +351,7 @@ class Lanes:
         self._alone: dict[int, list[str]] = {}  # of lanes with models of their own
         self.acting = acting
         if acting:
-            models = [(copy.copy(model), self._still(model)) for _ in self.slots]
+            models = [(copy.copy(model), self._still(model), self._mute(model)) for _ in self.slots]
             self.source.put_acting([row.row(model) for row in acting], models)
         self.alone = steps.start(self, mujoco, functions, number) if together else ["not wanted"]
 
@@ -389,6 +389,18 @@ class Lanes:
         still = copy.copy(model)
         still.opt.disableflags |= int(load()[0].mjtDisableBit.mjDSBL_ACTUATION)
         return still
+
+    def _mute(self, model: Any) -> Any:
+        """With `fresh`: a copy of a model with its sensors disabled, if a step's sensors can be left out where nobody
+        reads them."""
+        mujoco, _ = load()
+        histories = getattr(model, "nhistory", 0) or getattr(model, "nplugin", 0)
+        whole = model.opt.integrator != int(mujoco.mjtIntegrator.mjINT_RK4)
+        if not (self.fresh and model.nsensor and whole) or histories:
+            return None
+        mute = copy.copy(model)
+        mute.opt.disableflags |= int(mujoco.mjtDisableBit.mjDSBL_SENSOR)
+        return mute
 
     def physics(self, lane: int) -> str:
         """How the lane is stepped, and why."""

@@ -33,8 +33,9 @@ void be_mujoco_act(const be_batch *batch, int64_t lane, const be_mujoco_slot *sl
     const be_mujoco_source *source = be_mujoco_source_of(batch);
     for (int64_t k = 0; k < source->num_acting; k++) {
         char *field = field_of(batch, &source->acting[k], lane);
-        copy(&source->acting[k], field, slot->acting[0][k], 0);
-        if (slot->still) copy(&source->acting[k], field, slot->acting[1][k], 0);
+        for (int kind = 0; kind < MJ_KINDS; kind++) {
+            if (slot->model[kind]) copy(&source->acting[k], field, slot->acting[kind][k], 0);
+        }
     }
 }
 

@@ -42,7 +42,7 @@ static int64_t number_of(const task *t, int lane) { return t->lanes[lane] - t->s
 static const void *model_of(const task *t, int lane) {
     if (t->source->num_acting == 0) return t->lanes[lane]->model;
     be_mujoco_act(t->batch, number_of(t, lane), t->slot);
-    return t->slot->model;
+    return t->slot->model[MJ_WHOLE];
 }
 
 /* ---- one lane's constraints ---------------------------------------------------------------------------- */

@@ -21,6 +21,9 @@ enum { MJ_KEPT = 10 };
 /* Warnings that mean that a simulation is unstable. */
 enum { MJ_UNSTABLE = 4 };
 
+/* A slot's own models: as a lane's model, `still` and `mute` are. */
+enum { MJ_WHOLE, MJ_STILL, MJ_MUTE, MJ_KINDS };
+
 enum { MJ_ACTING = 4 }; /* the most rows of be_mujoco_source.acting */
 
 /* MuJoCo's names of what is listed above. */
@@ -45,6 +48,7 @@ extern const char *const be_mujoco_alone_texts[MJ_ALONE_CAUSES]; /* what users a
 typedef struct be_mujoco_lane {
     void *model;
     void *still; /* with `fresh`: the same model with its actuators disabled */
+    void *mute;  /* the same model with its sensors disabled, for steps after which nobody reads them; or NULL */
     /* The integration state, then those of the MJ_KEPT arrays that the model has; if bodies may sleep, also an int32
      * per tree that says whether it sleeps. */
     double *state;   /* now */
@@ -74,8 +78,8 @@ typedef struct be_mujoco_slot {
     void *kept[MJ_KEPT];
     int stepped; /* 1: holds the results of a step or of mj_forward; mj_resetData leaves none */
     double **arrays;
-    void *model, *still;                   /* its own, where there are be_mujoco_acting */
-    char *acting[2][MJ_ACTING];            /* their arrays in these two models */
+    void *model[MJ_KINDS];                 /* its own, where there are be_mujoco_acting; NULL where none is needed */
+    char *acting[MJ_KINDS][MJ_ACTING];     /* their arrays in these models */
     double *floats;                        /* numbers of a group's lanes, where lanes act on them */
     be_physics_group *group;               /* NULL if lanes are not stepped together */
     double *mirror[BE_PHYSICS_NUM_ARRAYS]; /* mjData's arrays of these names; NULL where it has none */

@@ -105,8 +105,9 @@ static __attribute__((noinline)) be_mujoco_lane with_slot(const be_batch *batch,
                                                           const be_mujoco_slot *slot) {
     be_mujoco_lane handles = be_mujoco_source_of(batch)->lanes[lane];
     be_mujoco_act(batch, lane, slot);
-    handles.model = slot->model;
-    if (slot->still) handles.still = slot->still;
+    handles.model = slot->model[MJ_WHOLE];
+    handles.still = slot->model[MJ_STILL];
+    handles.mute = be_mujoco_has_callbacks(batch->engine) ? NULL : slot->model[MJ_MUTE];
     return handles;
 }
 
@@ -199,8 +200,14 @@ void be_mujoco_call_step(const be_mujoco_source *source, const be_mujoco_lane *l
             order->batch->type->recontrol(order->batch, lane - source->lanes, order->action, k, arrays[MJ_QPOS],
                                           arrays[MJ_QVEL], arrays[MJ_CTRL]);
         }
-        if (k == order->steps - 1) copy_state(source, lane, slot, lane->before);
-        source->mj_step(lane->model, slot->data);
+        const int last = k == order->steps - 1;
+        if (last) copy_state(source, lane, slot, lane->before);
+        if (last && lane->mute) { /* sensors of forces are this step's; the others are measured anew after it */
+            source->mj_step1(lane->mute, slot->data);
+            source->mj_step2(lane->model, slot->data);
+        } else {
+            source->mj_step(lane->mute ? lane->mute : lane->model, slot->data);
+        }
     }
     if (order->forces) source->mj_rne_post_constraint(lane->model, slot->data);
     if (source->fresh) source->mj_step1(lane->model, slot->data);
