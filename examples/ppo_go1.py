@@ -2,11 +2,13 @@
 
 python examples/ppo_go1.py [--quick] [--id ID] [--steps STEPS] [--save FILE] [--resume FILE] [--eval N] [--video DIR]
 
-The actor sees what a robot's sensors give, the critic all of it ("privileged_state").
+The actor sees what a robot's sensors give, the critic all of it. Other robots walk with other arguments: those of a G1
+are in docs/robots.md.
 """
 
 import argparse
 import itertools
+import math
 import sys
 
 import ppo
@@ -17,12 +19,12 @@ from torch import nn
 class Half(nn.Module):
     """A net over one part of the observation, whose numbers are brought to a mean of 0 and a deviation of 1."""
 
-    def __init__(self, key: str, inputs: int, outputs: int, last_gain: float):
+    def __init__(self, key: str, inputs: int, hidden: list[int], outputs: int, last_gain: float):
         super().__init__()
         self.key = key
         self.register_buffer("mean", torch.zeros(inputs))
         self.register_buffer("square", torch.ones(inputs))
-        sizes, layers = (inputs, 128, 128), list[nn.Module]()
+        sizes, layers = (inputs, *hidden), list[nn.Module]()
         for before, after in itertools.pairwise(sizes):
             layers += [ppo.orthogonal(nn.Linear(before, after), 2**0.5), nn.SiLU()]
         self.net = nn.Sequential(*layers, ppo.orthogonal(nn.Linear(sizes[-1], outputs), last_gain))
@@ -32,13 +34,18 @@ class Half(nn.Module):
         return self.net(((observations[self.key] - self.mean) / deviation).clamp(-10, 10))
 
 
+# What the actor sees, and what the critic sees: in Playground's words, and in mjlab's.
+KEYS = (("state", "privileged_state"), ("actor", "critic"))
+
+
 class Walker(ppo.Gaussian):
     """Moments of observations follow those of the steps taken, and change between rollouts only."""
 
-    def __init__(self, sizes: dict[str, int], actions: int):
-        critic = Half("privileged_state", sizes["privileged_state"], 1, 1.0)
-        super().__init__(Half("state", sizes["state"], actions, 0.01), critic, actions)
-        nn.init.constant_(self.log_deviation, -0.5)
+    def __init__(self, sizes: dict[str, int], actions: int, args: argparse.Namespace):
+        (seen, known) = next(keys for keys in KEYS if set(keys) <= set(sizes))
+        actor = Half(seen, sizes[seen], args.hidden, actions, 0.01)
+        super().__init__(actor, Half(known, sizes[known], args.hidden, 1, 1.0), actions)
+        nn.init.constant_(self.log_deviation, math.log(args.deviation))
         self.register_buffer("seen", torch.zeros(()))  # steps that the moments are of
         self._fresh: list[dict[str, torch.Tensor]] = []
         self._judged = False
@@ -56,7 +63,7 @@ class Walker(ppo.Gaussian):
         return super().judge(observations, actions)
 
     def _follow(self, steps: list[dict[str, torch.Tensor]]) -> None:
-        count = sum(len(step["state"]) for step in steps)
+        count = sum(len(step[self.actor.key]) for step in steps)
         weight = count / (self.seen + count)
         for half in (self.actor, self.critic):
             rows = torch.cat([step[half.key] for step in steps])
@@ -72,6 +79,11 @@ def options() -> argparse.ArgumentParser:
         max_grad_norm=1.0,
     )  # fmt: skip
     parser.add_argument("--id", default="Go1JoystickFlatTerrain-v0", help="a task with two observations")
+    parser.add_argument("--hidden", type=int, nargs="+", default=[128, 128], help="neurons of each layer")
+    parser.add_argument("--deviation", type=float, default=math.exp(-0.5), help="of actions, at first")
+    parser.add_argument(
+        "--reward-scale", type=float, default=50.0, help="a critic that begins with noise wants some size"
+    )
     return parser
 
 
@@ -82,13 +94,16 @@ def main() -> int:
     torch.manual_seed(args.seed)
     torch.set_num_threads(args.torch_threads)
     watch = ppo.Stopwatch()
-    # Rewards are sums per second times the 0.02 s of a step: too small for a critic that begins with noise.
-    task = ppo.Task(args.id, clip_actions=True, reward_scale=50.0)
+    # Rewards are sums per second times the 0.02 s of a step.
+    task = ppo.Task(args.id, clip_actions=True, reward_scale=args.reward_scale)
     env, saved = ppo.prepare(args, task)
-    if "privileged_state" not in getattr(env.single_observation_space, "spaces", ()):
-        parser.error(f"--id {args.id}: observations must have the parts state and privileged_state")
-    sizes = {key: space.shape[0] for key, space in env.single_observation_space.items()}
-    agent = Walker(sizes, env.single_action_space.shape[0])
+    parts = getattr(env.single_observation_space, "spaces", {})
+    if not any(set(keys) <= set(parts) for keys in KEYS):
+        parser.error(
+            f"--id {args.id}: observations must have the parts state and privileged_state, or actor and critic"
+        )
+    sizes = {key: space.shape[0] for key, space in parts.items()}
+    agent = Walker(sizes, env.single_action_space.shape[0], args)
     ppo.train_to_the_end(ppo.Training(env, agent, args, saved), task, watch, every=16)
     ppo.show(task, env, agent, args)
     env.close()

@@ -91,6 +91,16 @@ def test_go1():
 
 
 @needs_torch
+def test_robots_of_mjlab():
+    if importlib.util.find_spec("mjlab") is None:
+        pytest.skip("the package mjlab is missing")
+    robot = ("--id", "Mjlab-Velocity-Flat-Unitree-G1-v0", "--hidden", 32, 16, "--deviation", 0.3)
+    result = run(EXAMPLES / "ppo_go1.py", "--quick", "--steps", 25_000, *robot, "--reward-scale", 10)
+    assert result.returncode == 0, result.stderr
+    assert all(-1 < mean < 2 for mean in means(result.stdout))
+
+
+@needs_torch
 def test_pong():
     pytest.importorskip("ale_py")
     pytest.importorskip("multi_agent_ale_py")
@@ -133,7 +143,11 @@ def test_video_says_what_is_missing_before_training(module, tmp_path):
         ("ppo_pong.py", ["--lanes", "0"], "0 must be at least 1"),
         ("ppo_pong.py", ["--id", "CartPole-v1"], "observations must be of shape (4, 84, 84), not (4,)"),
         ("ppo_mujoco.py", ["--id", "CartPole-v1"], "observations must be vectors, and actions continuous"),
-        ("ppo_go1.py", ["--id", "CartPole-v1"], "observations must have the parts state and privileged_state"),
+        (
+            "ppo_go1.py",
+            ["--id", "CartPole-v1"],
+            "observations must have the parts state and privileged_state, or actor",
+        ),
         ("ppo_mujoco.py", ["--id", "CartPole-v7"], "no environment 'CartPole-v7' in batchenv"),
         ("ppo_cartpole.py", ["--save", "no/such/folder/file"], "its folder does not exist"),
         ("ppo_cartpole.py", ["--resume", "no/such/file"], "is not a file that --save wrote"),

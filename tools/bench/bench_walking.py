@@ -203,7 +203,7 @@ def runs_of(options):
         torch.manual_seed(settings.seed)
         sizes = {key: space.shape[0] for key, space in env.single_observation_space.items()}
         watches[name] = ppo.Stopwatch()
-        runs[name] = ppo.Training(env, ppo_go1.Walker(sizes, 12), settings, None).updates(watches[name])
+        runs[name] = ppo.Training(env, ppo_go1.Walker(sizes, 12, settings), settings, None).updates(watches[name])
     return settings, runs, watches
 
 

@@ -189,7 +189,8 @@ class Task(Translator):
     def release(self) -> None:
         """Drops the reference to the lanes, which the batch keeps until its workers have ended."""
         lanes = self.__dict__.pop("lanes", None)
-        told = shares.warning(library.load()[0], lanes) if lanes is not None else ""
+        theirs = "xml_file" in self._given or self._changes  # nobody can change the model of a ready task
+        told = shares.warning(library.load()[0], lanes) if lanes is not None and theirs else ""
         if told:
             logger.warn("%s", told)
 
