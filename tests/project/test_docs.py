@@ -48,6 +48,7 @@ NEEDS = {
 OUTSIDE = {
     "ray.init()": "starts a cluster, as tests/integrations/test_ray.py does",
     "Collector(policy, env, VectorReplayBuffer": "needs a policy; tests/integrations/test_tianshou.py has one",
+    'observation="pixels"': "needs OpenGL; tests/engines/mujoco/test_mujoco_dm_pixels.py draws such pictures",
     ", ...)": "shows what changes in a line of the reader's",
 }
 SHORTER = {".learn(100_000)": ".learn(64)"}
