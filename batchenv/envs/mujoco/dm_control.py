@@ -73,12 +73,21 @@ class DmControl(tasks.Task):
     def _seen(self) -> pixels.View:
         """What observed pictures show."""
         name, number = self._value("camera_name"), self._value("camera_id")
+        if name is not None and number is not None:
+            raise TypeError("camera_name says what camera_id says: give one of them")
+        if name is not None and not isinstance(name, str):
+            raise TypeError(f"camera_name={name!r} must be a str, not {type(name).__name__}")
         if name is not None:
             number = _of(self._model, "camera", name, "camera_name")
-        number = integer("camera_id", self.camera_id if number is None else number, -1, self._model.ncam - 1)
+        if number is None:
+            number = min(self.camera_id, self._model.ncam - 1)  # without cameras, a free one
+        number = integer("camera_id", number, -1, self._model.ncam - 1, "; -1: the free camera")
         config, flags = self._dict("default_camera_config"), self._dict("visual_options")
-        height, width, most = (self._value(name) for name in ("height", "width", "max_geom"))
-        return pixels.View(height, width, number, config, most, flags)
+        if config and number >= 0:
+            raise ValueError("default_camera_config is for the free camera, camera_id=-1, and another one is observed")
+        pixels.check_flags(flags)
+        sides = [integer(side, self._value(side), 1, pixels.MOST) for side in ("height", "width")]
+        return pixels.View(*sides, camera=number, config=config, max_geom=self._value("max_geom"), flags=flags)
 
     def _make_lanes(self, num_envs, threads):
         lanes = super()._make_lanes(num_envs, threads)
@@ -362,7 +371,7 @@ class DmQuadrupedEscape(DmControl):
 
     domain = "quadruped"
     fields = ()  # slots have the models that lanes are stepped with
-    shown = (("terrain", "hfield_data", "hfield", "terrain", range(201 * 201)),)
+    shown = (("terrain", "hfield_data", "hfield", "", range(201 * 201)),)
     acting = ("terrain",)
 
     def _read(self, xml):

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import ctypes
 import importlib
 import os
+import sys
 import weakref
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
@@ -25,6 +27,22 @@ _HINT = (
     "set MUJOCO_GL=egl (with libEGL: apt install libegl1) or MUJOCO_GL=osmesa (with libOSMesa: apt install libosmesa6) "
     "before Python starts; windows' contexts, of glfw, belong to one thread and cannot draw observations"
 )
+
+
+MOST = 16384  # pixels of a side, which all implementations of OpenGL draw
+# What is drawn as MuJoCo's last step has left it, which pictures of lanes do not know.
+_OF_STEPS = ("CONTACTPOINT", "CONTACTFORCE", "CONTACTSPLIT", "ISLAND", "RANGEFINDER")
+
+
+def check_flags(flags: dict[Any, Any]) -> None:
+    """Raises ValueError for flags of which observed pictures know nothing."""
+    mujoco, _ = library.load()
+    for name in _OF_STEPS:
+        flag = getattr(mujoco.mjtVisFlag, f"mjVIS_{name}", None)
+        if flag is not None and any(int(one) == int(flag) and on for one, on in flags.items()):
+            raise ValueError(
+                f"visual_options: mjVIS_{name} is not drawn in observations, only in env.render(): leave it out"
+            )
 
 
 class View(NamedTuple):
@@ -44,37 +62,69 @@ def _backends() -> list[str]:
     return [asked] if asked in ("egl", "osmesa") else [] if asked else ["egl", "osmesa"]
 
 
+_forked = False  # whether this process was forked from one that had an OpenGL, which would hang here
+
+
+def _note_fork() -> None:
+    global _forked
+    _forked = _forked or any(f"mujoco.{name}" in sys.modules for name in ("egl", "osmesa"))
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_note_fork)
+
+
+@contextlib.contextmanager
+def _kept_egl() -> Iterator[None]:
+    """Afterwards this thread has the context back that it had before, or none."""
+    from OpenGL import EGL
+
+    before = EGL.eglGetCurrentContext()
+    drawn, read = EGL.eglGetCurrentSurface(EGL.EGL_DRAW), EGL.eglGetCurrentSurface(EGL.EGL_READ)
+    display = EGL.eglGetCurrentDisplay() if before else None
+    try:
+        yield
+    finally:
+        EGL.eglBindAPI(EGL.EGL_OPENGL_API)
+        display = display or importlib.import_module("mujoco.egl").EGL_DISPLAY
+        if display is not None:  # else there is no OpenGL
+            EGL.eglMakeCurrent(display, drawn, read, before or EGL.EGL_NO_CONTEXT)
+
+
+@contextlib.contextmanager
+def _kept_osmesa() -> Iterator[None]:
+    """The same."""
+    from OpenGL import GL, osmesa
+
+    before = osmesa.OSMesaGetCurrentContext()
+    width, height, _, place = osmesa.OSMesaGetColorBuffer(before) if before else (0, 0, 0, None)
+    buffer = None
+    if place is not None and place.value:
+        buffer = np.ctypeslib.as_array((ctypes.c_float * (4 * width * height)).from_address(place.value))
+    try:
+        yield
+    finally:
+        osmesa.OSMesaMakeCurrent(before or None, buffer, GL.GL_FLOAT, width, height)
+
+
 class _Context:
     """An OpenGL context, which is current only while something is drawn in it: then any thread may use it."""
 
     def __init__(self, backend: str, width: int, height: int):
-        self._backend = backend
-        self._module = importlib.import_module(f"mujoco.{backend}")
-        self._context = self._module.GLContext(width, height)
+        module = importlib.import_module(f"mujoco.{backend}")
+        self._kept = _kept_egl if backend == "egl" else _kept_osmesa
+        with self._kept():  # to make one takes the thread's own one away
+            self._context = module.GLContext(width, height)
 
     @contextlib.contextmanager
     def current(self) -> Iterator[None]:
-        """In this thread, which afterwards has the context back that it had before, with EGL, or none."""
-        if self._backend == "egl":
-            from OpenGL import EGL
-
-            before = EGL.eglGetCurrentContext()
-            surfaces = [EGL.eglGetCurrentSurface(which) for which in (EGL.EGL_DRAW, EGL.EGL_READ)]
-            display = EGL.eglGetCurrentDisplay() if before else self._module.EGL_DISPLAY
-            restore = EGL.eglMakeCurrent, (display, *surfaces, before or EGL.EGL_NO_CONTEXT)
-        else:
-            from OpenGL import GL, osmesa
-
-            restore = osmesa.OSMesaMakeCurrent, (None, None, GL.GL_FLOAT, 0, 0)
-        self._context.make_current()
-        try:
+        with self._kept():
+            self._context.make_current()
             yield
-        finally:
-            function, arguments = restore
-            function(*arguments)
 
     def free(self) -> None:
-        self._context.free()
+        with self._kept():
+            self._context.free()
 
 
 class _Canvas:
@@ -102,12 +152,11 @@ class _Canvas:
         sized = copy.copy(model)
         sized.vis.global_.offwidth, sized.vis.global_.offheight = view.width, view.height
         self._heights = [np.array(sized.hfield_data)] * bool(places)
+        self._scene = mujoco.MjvScene(model, view.max_geom)
         self._context = _Context(backend, view.width, view.height)
         with self._context.current():
             self._mjr = mujoco.MjrContext(sized, mujoco.mjtFontScale.mjFONTSCALE_150)
             mujoco.mjr_setBuffer(mujoco.mjtFramebuffer.mjFB_OFFSCREEN, self._mjr)
-            self._scene = mujoco.MjvScene(model, view.max_geom)
-            warn_of_software()
 
     def _shown(self, model: Any, values: Sequence[Any]) -> Any:
         """The lane's model with the numbers that are its own."""
@@ -133,6 +182,10 @@ class _Canvas:
             mujoco.mjr_readPixels(self._pixels, None, self._rect, self._mjr)
         picture[:] = self._pixels[::-1]  # OpenGL's first row is the lowest one
 
+    def warn(self) -> None:
+        with self._context.current():
+            warn_of_software()
+
     def free(self) -> None:
         with self._context.current():
             self._mjr.free()
@@ -157,24 +210,32 @@ class Painter:
         self._view, self._places = view, places
         self._process = os.getpid()
         self._closed = False
-        self._idle: list[_Canvas] = []
+        self._idle: list[_Canvas] = []  # the same list for as long as this object lives
         weakref.finalize(self, _free, self._idle, self._process)  # also at exit, while there still is an OpenGL
         found = [f"MUJOCO_GL={os.environ.get('MUJOCO_GL')!r}"]
+        if _forked:
+            raise RuntimeError(
+                "observation='pixels': OpenGL was loaded in the process from which this one was forked, and would hang "
+                "here: start processes with the method 'spawn', or before pictures are drawn"
+            )
         for backend in _backends():
             try:
-                self._idle = [_Canvas(backend, lanes.model, view, places)]
-                self._backend = backend
-                return
+                canvas = _Canvas(backend, lanes.model, view, places)
             except Exception as error:  # GL libraries raise errors of many types
                 found.append(f"{backend}: {type(error).__name__}: {error}")
+                continue
+            self._backend = backend
+            self._idle.append(canvas)
+            canvas.warn()
+            return
         raise DependencyNotInstalled(f"no OpenGL for observation='pixels': {_HINT} ({'; '.join(found)})")
 
     def __call__(self, lane: int, values: Sequence[NDArray[Any]], picture: NDArray[np.uint8]) -> None:
         """Draws a lane into `picture`. values: an array for each of `places`."""
         if os.getpid() != self._process:
             raise RuntimeError(
-                "OpenGL draws in the process that made the environment only, and this one was forked from it: make "
-                "environments with observation='pixels' in the process that steps them"
+                "OpenGL draws in the process that made the environment only, and this one was forked from it: start "
+                "processes with the method 'spawn', and make environments with observation='pixels' in them"
             )
         lanes = self._lanes()
         assert lanes is not None

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 # Field of the lanes' state, field of mjModel, kind and name of a thing, columns of its row. Things that a model of the
-# user's own does not have are not shown.
+# user's own does not have are not shown. A name of "" is the first thing of its kind.
 Row = tuple[str, str, str, str, Sequence[int]]
 
 
@@ -28,7 +28,7 @@ def find(mujoco: Any, model: Any, rows: Sequence[Row]) -> list[Place]:
     """Where they are in this model, if it has them."""
     found = []
     for field, array, kind, name, columns in rows:
-        number = mujoco.mj_name2id(model, getattr(mujoco.mjtObj, f"mjOBJ_{kind.upper()}"), name)
+        number = mujoco.mj_name2id(model, getattr(mujoco.mjtObj, f"mjOBJ_{kind.upper()}"), name) if name else 0
         if number >= 0:
             found.append(Place(field, array, number, list(columns)))
     return found

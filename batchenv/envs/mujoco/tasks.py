@@ -14,11 +14,10 @@ from gymnasium import logger
 from numpy.typing import NDArray
 
 from batchenv._core import type_info
-from batchenv.arguments.messages import unknown_key
 from batchenv.arguments.numbers import integer
 from batchenv.backend.translator import Translator
+from batchenv.envs.mujoco import drawing, inputs, library, places, reads, shares
 from batchenv.envs.mujoco import fields as model_fields
-from batchenv.envs.mujoco import inputs, library, places, reads, shares
 from batchenv.envs.mujoco.acting import Acting
 from batchenv.envs.mujoco.places import Row
 from batchenv.envs.mujoco.shown import Shown
@@ -124,20 +123,10 @@ class Task(Translator):
             params.update(zip((f"{name}_min", f"{name}_max"), bounds, strict=True))
         for name in ("width", "height", "max_geom"):
             integer(name, self._value(name), 1, _SIZE * 64)
-        self._check_drawing_options()
         self._model = self._read(self._value("xml_file"))
+        drawing.check_camera(self._dict("default_camera_config"), self._model)
+        drawing.check_flags(self._dict("visual_options"))
         return params, None
-
-    def _check_drawing_options(self) -> None:
-        """Raises TypeError or ValueError for a setting of the camera or of pictures that MuJoCo does not have."""
-        mujoco, _ = library.load()
-        settings = [name for name in dir(mujoco.MjvCamera) if not name.startswith("_")]
-        for name in self._dict("default_camera_config"):
-            if name not in settings:
-                raise ValueError(unknown_key(f"default_camera_config: no setting {name!r}", name, settings))
-        for flag in self._dict("visual_options"):
-            if flag not in range(mujoco.mjtVisFlag.mjNVISFLAG):
-                raise ValueError(f"visual_options: {flag!r} must be a flag, such as mujoco.mjtVisFlag.mjVIS_JOINT")
 
     def _dict(self, name: str) -> dict[Any, Any]:
         value = self._value(name)
@@ -184,6 +173,11 @@ class Task(Translator):
         state = [row["name"] for row in type_info(self.type_name)["state"]]
         rows = [row for row in self.shown if row[0] in self.acting]
         found = places.find(library.load()[0], self._model, rows)
+        if len(found) < len(rows):
+            names = {f"{kind} {name!r}" for _, _, kind, name, _ in rows}
+            raise ValueError(
+                f"xml_file: the task draws anew, for each episode, what the model must have: {sorted(names)}"
+            )
         return [Acting(state.index(place.field), place) for place in found]
 
     def release(self) -> None:

@@ -3,6 +3,7 @@ for each seed."""
 
 import pickle
 import warnings
+from xml.etree import ElementTree
 
 import mujoco
 import numpy as np
@@ -10,7 +11,8 @@ import pytest
 from gymnasium.spaces import Box
 
 import batchenv
-from batchenv.envs.mujoco import library, reads
+from batchenv.envs.mujoco import dm_models, library, reads
+from batchenv.envs.mujoco.dm_control import suite
 from helpers import dm_control
 
 pytest.importorskip("dm_control")
@@ -214,6 +216,24 @@ def test_numpys_product_of_matrices():
     m, n = rng.uniform(-1, 1, (2, 3, 3))
     plain = np.array([[m[i, 0] * n[0, j] + m[i, 1] * n[1, j] + m[i, 2] * n[2, j] for j in range(3)] for i in range(3)])
     assert np.array_equal(m.dot(n), plain) == (not fused)
+
+
+def test_the_ground_of_escape_may_have_any_name():
+    """It is the model's first height field, as in dm_control: of another name, the physics did not see it."""
+    found = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(dm_models, "compiled", lambda root: found.append(ElementTree.tostring(root, encoding="unicode")))
+        dm_models.quadruped(suite("quadruped.xml"), 40, terrain=True)
+    text = found[0].replace('<hfield name="terrain"', '<hfield name="g"').replace('hfield="terrain"', 'hfield="g"')
+    assert text != found[0]
+    named, other = batchenv.make(ESCAPE, 2), batchenv.make(ESCAPE, 2, xml_file=text)
+    named.reset(seed=1), other.reset(seed=1)
+    for action in np.random.default_rng(0).uniform(-0.8, 0.8, (5, 2, 12)):
+        results = named.step(action)[0], other.step(action)[0]
+        for name, values in results[0].items():
+            np.testing.assert_array_equal(results[1][name], values, name)
+    grounds = [model.hfield_data for model in other.call("model")]
+    np.testing.assert_array_equal(grounds, named.state["terrain"])
 
 
 def test_no_warning_of_a_ready_task_that_is_slow():

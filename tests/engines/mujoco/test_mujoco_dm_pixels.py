@@ -137,6 +137,74 @@ assert (env.render()[0] != pictures[0]).any()
 """)
 
 
+def test_others_keep_their_contexts():
+    """Of environments that render, and of dm_control, which does not look whether its context is still the current
+    one: where a drawing environment is made, draws, is dropped without being closed, and is closed."""
+    drawn("""
+import gc
+from helpers import dm_control
+reference = dm_control.load().load("cheetah", "run", task_kwargs={"random": 0})
+reference.reset()
+rendering = batchenv.make("dm_control/cheetah-run-v0", 1, render_mode="rgb_array", width=84, height=84)
+rendering.reset(seed=0)
+draw = [lambda: reference.physics.render(84, 84, camera_id=0).copy(), lambda: rendering.render()[0].copy()]
+before = [one() for one in draw]
+def check(where):
+    for k in (0, 1, 1, 0):
+        np.testing.assert_array_equal(draw[k](), before[k], f"{where}: {k}")
+check("nothing done")
+env = make(lanes=3, num_threads=2)
+check("made")
+env.reset(seed=0), env.step(np.zeros((3, 6)))
+check("drawn")
+del env
+gc.collect()
+check("dropped")
+env = make("fish-swim")
+env.reset(seed=0), env.close()
+check("closed")
+""")
+
+
+def test_a_process_forked_from_one_that_draws_is_refused():
+    """OpenGL would hang in it."""
+    told = drawn("""
+import os
+env = make()
+env.reset(seed=0)
+if os.fork() == 0:
+    try:
+        make()
+    except RuntimeError as error:
+        print(error, flush=True)
+    os._exit(0)
+os.wait()
+""")
+    assert "would hang here: start processes with the method 'spawn'" in told
+
+
+CART = """<mujoco><worldbody><light pos="0 0 3"/><geom type="plane" size="1 1 1"/>{}<body name="cart">
+<joint name="slider" type="slide" axis="1 0 0"/><geom size=".1"/><body name="pole_1">
+<joint name="hinge_1" axis="0 1 0"/><geom size=".05"/></body></body></worldbody>
+<actuator><motor joint="slider"/></actuator></mujoco>"""
+
+
+@pytest.mark.parametrize("camera", ["", '<camera name="own" pos="0 -2 1" xyaxes="1 0 0 0 0 1"/>'])
+def test_models_of_ones_own(camera):
+    """Without cameras, the free one draws."""
+    drawn(f"""
+picture = make("cartpole-balance", 1, xml_file={CART.format(camera)!r}).reset(seed=0)[0]
+assert picture.std() > 0
+""")
+
+
+def test_warnings_are_warnings():
+    """Of slow drawing: they were taken for a lack of OpenGL where warnings are errors."""
+    code = HEAD.replace('warnings.simplefilter("ignore")', "") + "make()"
+    done = python("-W", "error::UserWarning", "-c", code, MUJOCO_GL="egl")
+    assert "no OpenGL" not in done.stderr or obstacle()
+
+
 def test_a_forked_process_is_told():
     told = drawn("""
 import os
@@ -155,13 +223,28 @@ assert env.step(np.zeros((2, 6)))[0].std() > 0
 
 
 @pytest.mark.parametrize(("keywords", "message"), [
+    ("camera_id=-1, default_camera_config={'type': 7}", "default_camera_config: type=7 must be 0 (free), 1"),
+    ("camera_id=-1, default_camera_config={'type': 1, 'trackbodyid': 99}", "trackbodyid=99 must be"),
+    ("camera_id=-1, default_camera_config={'type': 1}", "trackbodyid=-1 must be"),
+    ("camera_id=-1, default_camera_config={'type': 2, 'fixedcamid': 99}", "fixedcamid=99 must be"),
+    ("camera_id=-1, default_camera_config={'distance': 'far'}", "distance='far' must be a finite number"),
+    ("camera_id=-1, default_camera_config={'lookat': [1, 2]}", "lookat=[1, 2] must be three finite numbers"),
+    ("default_camera_config={'distance': 3.0}", "default_camera_config is for the free camera, camera_id=-1"),
+    ("camera_id=0, camera_name='side'", "give one of them"),
+    ("camera_name=3", "camera_name=3 must be a str, not int"),
+    ("visual_options={True: True}", "visual_options: True must be a flag"),
+    ("visual_options={1.0: True}", "visual_options: 1.0 must be a flag"),
+    ("visual_options={0: 'x'}", "the value 'x' of flag 0 must be a bool"),
+    ("visual_options={14: True}", "mjVIS_CONTACTPOINT is not drawn in observations"),
+    ("height=20000", "height=20000 must be"),
     ("camera_id=9", "camera_id=9 must be"),
     ("camera_id=-2", "camera_id=-2 must be"),
     ("camera_name='sid'", "camera_name: the model has no camera 'sid': did you mean 'side'?"),
     ("visual_options={99: True}", "visual_options: 99 must be a flag"),
 ])  # fmt: skip
 def test_views_that_do_not_exist_are_refused(keywords, message):
-    done = python("-c", f"{HEAD}\nmake(**dict({keywords}))", MUJOCO_GL="egl")
+    code = f"{HEAD}\nbatchenv.make('dm_control/cheetah-run-v0', observation='pixels', **dict({keywords}))"
+    done = python("-c", code, MUJOCO_GL="egl")
     assert done.returncode == 1 and message in done.stderr, done.stderr
 
 
