@@ -10,7 +10,6 @@ import copy
 import ctypes
 import importlib
 import os
-import sys
 import weakref
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
@@ -21,7 +20,7 @@ from numpy.typing import NDArray
 
 from batchenv.envs.mujoco import library
 from batchenv.envs.mujoco.places import Place
-from batchenv.envs.mujoco.render import upload_heights, warn_of_software
+from batchenv.envs.mujoco.render import note_opengl, refuse_fork, upload_heights, warn_of_software
 
 _HINT = (
     "set MUJOCO_GL=egl (with libEGL: apt install libegl1) or MUJOCO_GL=osmesa (with libOSMesa: apt install libosmesa6) "
@@ -62,18 +61,6 @@ def _backends() -> list[str]:
     return [asked] if asked in ("egl", "osmesa") else [] if asked else ["egl", "osmesa"]
 
 
-_forked = False  # whether this process was forked from one that had an OpenGL, which would hang here
-
-
-def _note_fork() -> None:
-    global _forked
-    _forked = _forked or any(f"mujoco.{name}" in sys.modules for name in ("egl", "osmesa"))
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_note_fork)
-
-
 @contextlib.contextmanager
 def _kept_egl() -> Iterator[None]:
     """Afterwards this thread has the context back that it had before, or none."""
@@ -112,6 +99,7 @@ class _Context:
 
     def __init__(self, backend: str, width: int, height: int):
         module = importlib.import_module(f"mujoco.{backend}")
+        note_opengl()
         self._kept = _kept_egl if backend == "egl" else _kept_osmesa
         with self._kept():  # to make one takes the thread's own one away
             self._context = module.GLContext(width, height)
@@ -213,11 +201,7 @@ class Painter:
         self._idle: list[_Canvas] = []  # the same list for as long as this object lives
         weakref.finalize(self, _free, self._idle, self._process)  # also at exit, while there still is an OpenGL
         found = [f"MUJOCO_GL={os.environ.get('MUJOCO_GL')!r}"]
-        if _forked:
-            raise RuntimeError(
-                "observation='pixels': OpenGL was loaded in the process from which this one was forked, and would hang "
-                "here: start processes with the method 'spawn', or before pictures are drawn"
-            )
+        refuse_fork("observation='pixels'")
         for backend in _backends():
             try:
                 canvas = _Canvas(backend, lanes.model, view, places)
@@ -232,11 +216,7 @@ class Painter:
 
     def __call__(self, lane: int, values: Sequence[NDArray[Any]], picture: NDArray[np.uint8]) -> None:
         """Draws a lane into `picture`. values: an array for each of `places`."""
-        if os.getpid() != self._process:
-            raise RuntimeError(
-                "OpenGL draws in the process that made the environment only, and this one was forked from it: start "
-                "processes with the method 'spawn', and make environments with observation='pixels' in them"
-            )
+        refuse_fork("observation='pixels'")
         lanes = self._lanes()
         assert lanes is not None
         try:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
+import sys
 import warnings
 from collections.abc import Iterable
 from typing import Any
@@ -14,6 +15,36 @@ from numpy.typing import NDArray
 
 from batchenv.backend.protocol import Drawer
 from batchenv.envs.mujoco.library import INSTALL, load
+
+_opened = False  # whether this process has had an OpenGL
+_forked = False  # whether it was forked from one that had: OpenGL would hang here
+
+
+def note_opengl() -> None:
+    """To be called where an OpenGL context is made."""
+    global _opened
+    _opened = True
+
+
+def refuse_fork(what: str) -> None:
+    """Raises RuntimeError in a process that was forked from one that has had an OpenGL. what: cannot be done there."""
+    if _forked:
+        raise RuntimeError(
+            f"{what}: this process was forked from one that had begun to draw, and OpenGL would hang here: start "
+            "processes with the method 'spawn', or before anything is drawn"
+        )
+
+
+def _note_fork() -> None:
+    global _forked
+    egl = sys.modules.get("mujoco.egl")
+    # From mujoco 4 on, EGL begins with the first context, whoever makes it, and not where the module is imported.
+    begun = egl is not None and hasattr(egl.GLContext, "as_current") and egl.EGL_DISPLAY is not None
+    _forked = _forked or _opened or begun
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_note_fork)
 
 
 def _look_for_screen() -> None:
@@ -88,6 +119,7 @@ class MuJoCoDrawer(Drawer):
         visual.offheight = max(visual.offheight, settings["height"])
         order = ("default_camera_config", "width", "height", "max_geom", "camera_id", "camera_name", "visual_options")
         drawer = MujocoRenderer(model, self._data, *(settings[name] for name in order))
+        note_opengl()
         try:
             if self._mode == "human":
                 _look_for_screen()
@@ -113,6 +145,7 @@ class MuJoCoDrawer(Drawer):
     def draw(self, lanes: Iterable[int]) -> tuple[Any, ...] | None:
         """A picture per lane: uint8 (height, width, 3), or float32 (height, width) of depths, or both; None in
         mode "human"."""
+        refuse_fork("env.render()")
         mujoco, _ = load()
         drawer = self._open() if self._drawer is None else self._drawer
         viewer, pictures, elapsed = drawer._get_viewer(self._mode), [], self._batch.elapsed()
@@ -140,7 +173,7 @@ class MuJoCoDrawer(Drawer):
 
     def close(self) -> None:
         """Frees the OpenGL context; closes the window."""
-        if self._drawer is not None:
+        if self._drawer is not None and not _forked:
             for viewer in self._drawer._viewers.values():
                 viewer.free()
         self._drawer = self._lanes = self._shown = None

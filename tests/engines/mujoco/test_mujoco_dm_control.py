@@ -95,7 +95,7 @@ def test_flat_observations_are_the_parts_in_a_row():
 
 @pytest.mark.parametrize("value", ["pixel", 3, None])
 def test_observation_must_be_known(value):
-    with pytest.raises(ValueError, match=r"observation=.* must be 'dict' or 'flat'"):
+    with pytest.raises(ValueError, match=r"observation=.* must be 'dict', 'flat' or 'pixels'"):
         batchenv.make(WALKER, 2, observation=value)
 
 
