@@ -35,7 +35,8 @@ int be_mujoco_advance(be_batch *batch, int64_t lane, const be_rows *rows, int un
     int unstable = -1, status = BE_OK;
     if (!be_mujoco_take_ahead(batch, lane)) {
         const int64_t steps = (int64_t)be_param_of(batch, MJ_FRAME_SKIP, 0);
-        const be_mujoco_order order = {.steps = steps, .forces = source->forces, .batch = batch, .action = action};
+        const be_mujoco_order order = {
+            .steps = steps, .forces = source->forces, .batch = batch, .lane = lane, .action = action};
         status = be_mujoco_run(batch, lane, be_mujoco_call_step, &order, &unstable, error);
         source->lanes[lane].alone[handles->why] += steps;
     }

@@ -53,9 +53,10 @@ int be_mujoco_take_unstable(const be_mujoco_source *source, const be_mujoco_slot
 typedef struct be_mujoco_order {
     int64_t steps;         /* how many; be_mujoco_call_restore: 1 if the last step is to be repeated, or 0 */
     int forces;            /* 1: also mj_rnePostConstraint */
-    const be_batch *batch; /* whose type writes controls between steps; NULL: nobody does */
-    const void *action;    /* as the action space has it: float or double */
-    int *contacts;         /* be_mujoco_call_evaluate: set to how many contacts there are; or NULL */
+    const be_batch *batch; /* whose type writes controls of `lane` between steps; NULL: nobody does */
+    int64_t lane;
+    const void *action; /* as the action space has it: float or double */
+    int *contacts;      /* be_mujoco_call_evaluate: set to how many contacts there are; or NULL */
 } be_mujoco_order;
 
 /* What MuJoCo does with a lane in a slot. */

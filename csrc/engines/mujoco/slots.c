@@ -197,8 +197,8 @@ void be_mujoco_call_step(const be_mujoco_source *source, const be_mujoco_lane *l
     for (int64_t k = 0; k < order->steps; k++) {
         double *const *arrays = slot->arrays;
         if (k && order->batch && order->batch->type->recontrol) {
-            order->batch->type->recontrol(order->batch, lane - source->lanes, order->action, k, arrays[MJ_QPOS],
-                                          arrays[MJ_QVEL], arrays[MJ_CTRL]);
+            order->batch->type->recontrol(order->batch, order->lane, order->action, k, arrays[MJ_QPOS], arrays[MJ_QVEL],
+                                          arrays[MJ_CTRL]);
         }
         const int last = k == order->steps - 1;
         if (last) copy_state(source, lane, slot, lane->before);
