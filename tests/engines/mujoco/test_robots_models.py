@@ -41,6 +41,30 @@ def field(found, name):
     return np.stack([np.array(getattr(model, name)) for model in found])
 
 
+class SomeBad(Probe):
+    """Lane 2 draws a mass that no body can have."""
+
+    def prepare(self):
+        self.state = {"one": 0.0}
+
+    def start(self, lanes):
+        masses = np.repeat(self.model.body_mass[None], len(lanes), axis=0)
+        masses[lanes.numbers == 2, 1] = self.bad
+        lanes.set_model(body_mass=masses * 2)
+
+
+@pytest.mark.parametrize("bad", [-1.0, np.nan])
+def test_a_lane_that_draws_what_no_model_can_have_fails_alone(bad):
+    """All lanes that started with it failed."""
+    env = probe(lambda model: None, 4, SomeBad, bad=bad)
+    with pytest.raises(batchenv.LaneError, match=r"lane 2: .*body_mass") as caught:
+        env.reset(seed=0)
+    assert caught.value.env_id.tolist() == [2]
+    masses = field(env.get_attr("model"), "body_mass")[:, 1]
+    before = mujoco.MjModel.from_xml_path(str(ROBOT)).body_mass[1]
+    assert masses.tolist() == [2 * before, 2 * before, before, 2 * before]
+
+
 def test_scale_of_some_columns():
     before, after = models(lambda drawn: drawn.scale("geom_friction", (0.5, 2), names=".*_foot", columns=0))
     ratio = field(after, "geom_friction") / before.geom_friction

@@ -218,7 +218,7 @@ class TaskBackend(CoreBackend):
             lanes._end()
             if lanes._fields:
                 rows = {name: spread_rows(value, numbers, self.num_envs) for name, value in lanes._fields.items()}
-                self.translator.set_fields(numbers, rows)
+                self._set_models(numbers, rows)
             try:
                 self.physics.deliver(self.physics.reset(None, None if mask.all() else mask, {}))
             except LaneError as error:
@@ -229,6 +229,17 @@ class TaskBackend(CoreBackend):
             self._refuse_nans(self._starts, numbers, starting=True)
         except BaseException as problem:
             self._fail(numbers, problem, starting=True)
+
+    def _set_models(self, numbers: NDArray[np.int64], rows: dict[str, NDArray[Any]]) -> None:
+        """Gives lanes models of their own. Those whose numbers MuJoCo refuses fail alone, and keep what they have."""
+        try:
+            self.translator.set_fields(numbers, rows)
+        except ValueError:
+            for one in numbers.reshape(-1, 1):
+                try:
+                    self.translator.set_fields(one, rows)
+                except ValueError as problem:
+                    self._fail(one, problem, starting=True)
 
     def _step_physics(self, numbers: NDArray[np.int64] | None) -> NDArray[np.int64]:
         """Steps these lanes (None: all); returns those that have failed."""
