@@ -473,6 +473,8 @@ cdef class MujocoSource(Engine):
         """
         cdef be_mujoco_acting *acting
         cdef Py_ssize_t i, k
+        if len(rows) > MJ_ACTING:
+            raise ValueError(f"{len(rows)} rows act on a model: {MJ_ACTING} at most")
         for k, (field, name, count, first, step) in enumerate(rows):
             acting = &self.source.acting[k]
             acting.field, acting.bytes = field, getattr(models[0][0], name).itemsize

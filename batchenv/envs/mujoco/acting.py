@@ -59,12 +59,11 @@ def numbers(plan: Any, rows: Sequence[Acting], plan_of: Any) -> tuple[str, list[
     digest = plan.start_of("still_digest")
     moves_still = bool(one_of(differ, (digest, digest + 1)).any())
     differ = differ[~one_of(differ, (digest, digest + 1))]
-    pairs = [
-        np.array([(k, place) for k, mark in enumerate(row) for place in differ[changed.floats[differ] == mark]])
-        for row in marks
-    ]
+    read = changed.floats[differ]
+    found = [[(k, place) for k, mark in enumerate(row) for place in differ[read == mark]] for row in marks]
+    pairs = [np.array(row, np.int64).reshape(-1, 2) for row in found]
     known = sum(map(len, pairs))
     if known != len(differ) or any(len(set(pair[:, 0])) != len(row) for pair, row in zip(pairs, marks, strict=True)):
         names = ", ".join(row.place.array for row in rows)
         return f"{names} differ from lane to lane, and more depends on them than groups know", [], False
-    return "", [pair.astype(np.int64) for pair in pairs], moves_still
+    return "", pairs, moves_still

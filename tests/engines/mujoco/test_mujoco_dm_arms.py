@@ -6,6 +6,7 @@ import pytest
 
 import batchenv
 from batchenv import _core
+from batchenv.envs.mujoco import acting, physics, places
 from batchenv.envs.mujoco.dm_control import suite as file_of
 from helpers import dm_control
 from helpers.begun import begun
@@ -121,6 +122,16 @@ def test_a_receptacle_can_be_put_elsewhere(isa, monkeypatch):
             np.testing.assert_array_equal(mine[1], theirs[1])
     together = [float(text.split(": ")[1].split("%")[0]) for text in ours.get_attr("physics")]
     assert min(together[6:]) > 0 and max(together[2:5]) == 0
+
+
+def test_fields_of_which_groups_know_nothing_are_told():
+    """Lanes that act on them are then stepped alone."""
+    model = batchenv.make(INSERT, 1).call("model")[0]
+    plan = physics.Plan(mujoco, model)
+    for array, known in (("body_pos", True), ("cam_pos", False), ("dof_frictionloss", False)):
+        row = acting.Acting(0, places.Place("any", array, 0, [0]))
+        why, pairs, _ = acting.numbers(plan, [row], lambda changed: physics.Plan(mujoco, changed, plan))
+        assert bool(why) != known and len(pairs) == known
 
 
 def own_model(name, **changes):
