@@ -42,6 +42,8 @@ class _TypeInfo(TypedDict):
     family: str | None
     grid: str | None
     draws: bool
+    drawn: list[dict[str, Any]]
+    model_pool: int
 
 AUTORESET_MODES: dict[str, int]
 MAX_BOUNDS: int
@@ -437,6 +439,23 @@ def own_value(value: _T) -> _T: ...
 def gather_numbers(notes: _Notes, rows: int) -> tuple[_Infos, _Notes]: ...
 
 # -- tasks over MuJoCo in NumPy
+
+MUJOCO_NOT_DRAWN: int
+MUJOCO_DRAWN_FAILED: int
+
+@final
+class MujocoDraws:
+    owns: list[Any]
+    rows: NDArray[np.float64]
+    def __new__(
+        cls,
+        source: MujocoSource,
+        change: Callable[[int, NDArray[np.float64], bool], None],
+        normal: NDArray[Any],
+        numbers: NDArray[np.float64],
+    ) -> Self: ...
+    def of(self, lane: int) -> Any: ...
+    def put(self, index: int, lane: int, own: Any) -> None: ...
 
 MUJOCO_PHYSICS: str
 MUJOCO_UNSTABLE_INFO: str

@@ -77,6 +77,7 @@ include "_core/made_types.pxi"  # types that are made for them
 include "_core/python_lanes.pxi"  # environments written in Python
 include "_core/numbers.pxi"  # numbers in their infos
 include "_core/mujoco.pxi"
+include "_core/mujoco_draws.pxi"  # models that differ from episode to episode
 include "_core/mujoco_tasks.pxi"  # tasks in NumPy
 include "_core/atari.pxi"
 

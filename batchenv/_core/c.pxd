@@ -191,6 +191,18 @@ cdef extern from "batchenv.h" nogil:
         const char *array
         const char *object
         const char *name
+    ctypedef enum be_change:
+        pass
+    ctypedef enum be_distribution:
+        pass
+    ctypedef struct be_drawn:
+        const char *field
+        const char *name
+        be_change change
+        double low, high
+        be_distribution distribution
+        unsigned columns
+        int together, with_inertia
     ctypedef struct be_env_type:
         uint32_t abi
         int frames_per_second
@@ -203,6 +215,8 @@ cdef extern from "batchenv.h" nogil:
         const be_param *options
         const char *grid
         const be_read *reads
+        const be_drawn *drawn
+        int model_pool
         unsigned flags
         int (*prepare)(be_setup *, be_error *) noexcept nogil
         int (*reset)(be_batch *, const int64_t *, int64_t, const be_rows *, be_error *) noexcept nogil

@@ -37,7 +37,7 @@ cdef extern from "engines/physics/physics.h" nogil:
 cdef extern from "engines/mujoco/mujoco.h" nogil:
     enum:
         MJ_STATES, MJ_STAGES, MJ_CALLBACKS, MJ_ARRAYS, MJ_KEPT, MJ_UNSTABLE, MJ_ALONE_CAUSES
-        MJ_ACTING, MJ_KINDS
+        MJ_ACTING, MJ_KINDS, MJ_NOT_DRAWN, MJ_DRAWN_FAILED
     const char *const *be_mujoco_alone_texts
     const char *const *be_mujoco_array_names
     const char *const *be_mujoco_kept_names
@@ -58,6 +58,8 @@ cdef extern from "engines/mujoco/mujoco.h" nogil:
         int64_t *alone
         int64_t called
         int64_t *left
+        int own
+        int64_t pooled
     ctypedef struct be_mujoco_slot:
         void *data
         int32_t *warnings
@@ -153,8 +155,15 @@ cdef extern from "engines/mujoco/mujoco.h" nogil:
         be_mujoco_slot *slots
         be_mujoco_together together
         const be_mujoco_stage *stage
+        int64_t num_drawn, num_pool
+        const uint8_t *drawn_normal
+        double *drawn
+        const double *pool_numbers
+        be_mujoco_lane *pool
+        int (*change_model)(void *owner, int64_t lane, int raw) noexcept nogil
     void be_mujoco_compare(const be_mujoco_source *source, const float *actions, int64_t steps, int64_t *differs,
                            uint8_t *unstable)
+    void be_mujoco_share_model(be_mujoco_source *source, int64_t lane, int64_t index)
     int be_mujoco_remake(const be_mujoco_source *source, int64_t lane, const void *model, int stepped,
                          be_mujoco_slot *slot, double *scratch, be_error *error)
 
@@ -316,6 +325,7 @@ cdef class MujocoSource(Engine):
     cdef char *groups  # memory of the slots' groups
     cdef list model_fields
     cdef be_mujoco_read *reads
+    cdef object draws  # the MujocoDraws, or None
     cdef public object task  # the TaskType of lanes whose task is in NumPy, or None
     cdef object painter
     cdef list painted
@@ -450,6 +460,7 @@ cdef class MujocoSource(Engine):
         if floats is not None:
             floats = self._checked_floats(floats)
         self._put(lane, model, floats, still)
+        self.source.lanes[lane].own, self.source.lanes[lane].pooled = 1, 0
 
     def put_painter(self, painter, list fields, int64_t height, int64_t width):
         """Has pictures of lanes drawn by painter(lane, fields, picture), which may be called from several threads.
@@ -627,4 +638,5 @@ cdef class MujocoSource(Engine):
         return {int(lane): self.raised.pop(lane) for lane in failed.tolist() if lane in self.raised}
 
     def model(self, Py_ssize_t lane):
-        return self.models[lane]
+        own = None if self.draws is None else self.draws.of(lane)
+        return self.models[lane] if own is None else own.model

@@ -139,6 +139,19 @@ cdef object _read_table(const be_read *read):
     return rows
 
 
+cdef list _drawn_table(const be_drawn *drawn):
+    """Its rows as arguments of `batchenv.envs.mujoco.drawn.Changes.add`."""
+    rows = []
+    while drawn != NULL and drawn.field != NULL:
+        columns = [k for k in range(32) if drawn.columns >> k & 1]
+        rows.append({"field": drawn.field.decode(), "how": ("scale", "add", "set")[<int>drawn.change],
+                     "values": (drawn.low, drawn.high), "names": _text_or_none(drawn.name), "columns": columns or None,
+                     "distribution": ("uniform", "log_uniform", "normal")[<int>drawn.distribution],
+                     "together": bool(drawn.together), "with_inertia": bool(drawn.with_inertia)})
+        drawn += 1
+    return rows
+
+
 _TOLD = (BE_INFO, BE_REWARD)  # the roles of ports that are found in infos
 
 
@@ -164,13 +177,15 @@ cdef list _port_table(const be_env_type *env_type, tuple roles):
 def type_info(str name):
     """The tables of an env type: "state", "info" (and further rewards), "params", "options" (each a list of dicts),
     "reads" (tuples of array, object and name, each a str or None; or None: it reads no simulator's model), "family",
-    "grid" (the keyword that gives its map, or None), and "draws": whether it draws its lanes itself."""
+    "grid" (the keyword that gives its map, or None), "draws": whether it draws its lanes itself, "drawn" (see
+    `_drawn_table`; [] if nothing is) and "model_pool"."""
     cdef const be_env_type *env_type = _find_type(_find_isa(None), name)
     return {"state": _field_table(env_type.state), "info": _port_table(env_type, _TOLD),
             "params": _param_table(env_type.params), "options": _param_table(env_type.options),
             "reads": _read_table(env_type.reads),
             "family": _text_or_none(env_type.family), "grid": _text_or_none(env_type.grid),
-            "draws": env_type.picture != NULL}
+            "draws": env_type.picture != NULL, "drawn": _drawn_table(env_type.drawn),
+            "model_pool": env_type.model_pool}
 
 
 cdef bytes _param_text(str name, object value):

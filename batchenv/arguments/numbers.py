@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+Range = tuple[float, float]  # the least and the largest number
+
 
 def integer(name: str, value: Any, low: int, high: int | None, hint: str = "") -> int:
     """`value` as an int in low..high. Raises TypeError or ValueError if it is not one."""
@@ -41,6 +43,21 @@ def number(name: str, value: Any, rule: str = "a number") -> float:
         raise TypeError(f"{name}={value!r} must be {rule}, not {type(value).__name__}") from None
     except ValueError:
         raise ValueError(f"{name}={value!r} must be {rule}") from None
+
+
+def check_range(name: str, value: Any, least: float = -np.inf) -> Range:
+    """`value` as two finite numbers, of which the second is not the smaller one, and none is below `least`.
+
+    Raises:
+        TypeError, ValueError: it is something else.
+    """
+    if isinstance(value, str) or np.shape(value) != (2,):
+        raise TypeError(f"{name}={brief(value)} must be two numbers: (least, largest)")
+    low, high = (number(name, one) for one in value)
+    if not np.isfinite([low, high]).all() or low > high or low < least:
+        rule = "" if least == -np.inf else f", both at least {least:g}"
+        raise ValueError(f"{name}={brief(value)} must be finite numbers (least, largest){rule}")
+    return low, high
 
 
 def brief(value: Any) -> str:

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from batchenv.arguments.numbers import number
+from batchenv.arguments.numbers import Range, check_range, number
 from batchenv.robots.formulas import wrap, yaw_of
-from batchenv.robots.parts import Range, check_range, check_share
+from batchenv.robots.parts import check_share
 
 if TYPE_CHECKING:
     from batchenv.envs.mujoco.vectorized.view import Lanes

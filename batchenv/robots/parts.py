@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Protocol
 
-import numpy as np
 from numpy.typing import ArrayLike
 
-from batchenv.arguments.numbers import brief, number
-
-Range = tuple[float, float]  # the least and the largest number
+from batchenv.arguments.numbers import number
 
 
 class Part(Protocol):
@@ -60,21 +57,6 @@ def states(*parts: Part, **own: ArrayLike) -> States:
         result |= part.state
         result.kept += getattr(part, "kept", ())
     return result
-
-
-def check_range(name: str, value: Any, least: float = -np.inf) -> Range:
-    """`value` as two finite numbers, of which the second is not the smaller one, and none is below `least`.
-
-    Raises:
-        TypeError, ValueError: it is something else.
-    """
-    if isinstance(value, str) or np.shape(value) != (2,):
-        raise TypeError(f"{name}={brief(value)} must be two numbers: (least, largest)")
-    low, high = (number(name, one) for one in value)
-    if not np.isfinite([low, high]).all() or low > high or low < least:
-        rule = "" if least == -np.inf else f", both at least {least:g}"
-        raise ValueError(f"{name}={brief(value)} must be finite numbers (least, largest){rule}")
-    return low, high
 
 
 def check_share(name: str, value: Any) -> float:

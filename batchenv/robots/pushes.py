@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from batchenv.arguments.numbers import Range, check_range
 from batchenv.envs.mujoco import library, reads
-from batchenv.robots.parts import Range, check_range
 
 if TYPE_CHECKING:
     from batchenv.envs.mujoco.vectorized.view import Lanes

@@ -207,7 +207,8 @@ class TerrainLevels:
     def update(self, lanes: Lanes, speed: ArrayLike) -> None:
         """Notes how far lanes have walked. speed: the speed that they are asked for, m/s, (n,)."""
         level, kind, walked, asked = (getattr(lanes, f"{self._name}_{part}") for part in self._parts)
-        walked[:] = np.hypot(*(lanes.qpos[:, :2] - self._origins[level, kind, :2]).T)
+        x, y = (lanes.qpos[:, :2] - self._origins[level, kind, :2]).T
+        walked[:] = np.sqrt(x * x + y * y)  # as mujoco_terrain.h does
         asked += np.asarray(speed) * lanes.dt
 
     _parts = ("level", "kind", "walked", "asked")

@@ -121,7 +121,16 @@ be_random_state *be_batch_random_states(const be_batch *batch) {
     return batch->state[k];
 }
 
+static void clear_state(be_batch *batch, int64_t begin, int64_t end) {
+    const be_field *fields = batch->type->state;
+    for (int k = 0; (batch->flags & BE_SEED_CLEARS) && fields[k].name; k++) {
+        const size_t row = (size_t)batch->field_size[k] * be_dtype_size(fields[k].dtype);
+        memset((unsigned char *)batch->state[k] + (size_t)begin * row, 0, (size_t)(end - begin) * row);
+    }
+}
+
 void be_batch_seed_lane(be_batch *batch, int64_t lane, const uint32_t *words, size_t num_words, uint64_t add) {
+    clear_state(batch, lane, lane + 1);
     be_random_state *streams = be_batch_random_states(batch);
     if (streams) be_random_state_seed(&streams[lane], words, num_words, add);
     (void)be_rng_seed_words_plus(&batch->rng[lane], words, num_words, add);
@@ -131,6 +140,7 @@ int be_batch_seed(be_batch *batch, const uint32_t *words, size_t num_words, int6
     if (num_words <= 2 && !(batch->flags & BE_RANDOM_STATE)) {
         uint64_t base = (num_words > 0 ? words[0] : 0) | (uint64_t)(num_words > 1 ? words[1] : 0) << 32;
         if (base <= UINT64_MAX - (uint64_t)end) {
+            clear_state(batch, begin, end);
             for (int64_t i = begin; i < end; i++) be_rng_seed_u64(&batch->rng[i], base + (uint64_t)i);
             return 0;
         }

@@ -23,7 +23,7 @@
 
 /* The version of this contract. A library records the version that it was compiled with; libraries of any other version
  * are refused. */
-#define BE_ABI 5u
+#define BE_ABI 6u
 
 /* Functions that an env may call are visible to libraries that are loaded later; everything else in batchenv is
  * compiled with -fvisibility=hidden. */
@@ -141,6 +141,26 @@ typedef struct be_read {
     const char *object; /* NULL: the whole array */
     const char *name;
 } be_read;
+
+/* What of the simulator's model differs from episode to episode, for simulators whose lanes may have models of their
+ * own: numbers that are drawn when an episode starts. For MuJoCo (be_mujoco_draw_model in mujoco_task.h):
+ *     {"geom_friction", ".*_foot", BE_SCALE, 0.5, 1.5, .columns = BE_COLUMN(0), .together = 1}
+ *     {"body_mass", "trunk", BE_ADD, -0.5, 1, .with_inertia = 1}
+ *     {"dof_armature", NULL, BE_SET, 0.001, 0.1, BE_LOG_UNIFORM}
+ *     {"actuator_gainprm", NULL, BE_SCALE, 1, 0.1, BE_NORMAL, .columns = BE_COLUMN(0)} */
+typedef enum be_change { BE_SCALE, BE_ADD, BE_SET } be_change;
+typedef enum be_distribution { BE_UNIFORM, BE_LOG_UNIFORM, BE_NORMAL } be_distribution;
+#define BE_COLUMN(k) (1u << (k))
+typedef struct be_drawn {
+    const char *field; /* NULL ends a table */
+    const char *name;  /* of the thing, or a regular expression; for degrees of freedom, the joints'; NULL: of all */
+    be_change change;  /* what is done with the numbers that the model has */
+    double low, high;  /* the numbers drawn are between them; BE_NORMAL: a mean and a deviation */
+    be_distribution distribution;
+    unsigned columns; /* which of each thing's numbers: BE_COLUMN(0) | ...; 0: all */
+    int together;     /* 1: all things get the same numbers, instead of each its own */
+    int with_inertia; /* 1, of body_mass: body_inertia is scaled as the mass, as that of a body of another density */
+} be_drawn;
 
 #define BE_MAX_FIELDS 64
 #define BE_MAX_FIELD_SIZE (1 << 24) /* values per lane */
@@ -359,6 +379,9 @@ typedef struct be_rows {
 #define BE_LANE_BY_LANE 2u           /* for steps of microseconds: one lane per call, see step() */
 #define BE_OWN_LIMITS 4u             /* step() writes `truncated`, too, and single lanes may fail: see be_fail_lane */
 #define BE_RANDOM_STATE 8u           /* lanes draw from streams of NumPy's older kind: see random_state.h */
+/* A seed sets the lane's fields to 0, for types whose state outlasts episodes: what a lane does once it is seeded then
+ * depends on the seed alone. */
+#define BE_SEED_CLEARS 16u
 
 struct be_env_type {
     uint32_t abi;          /* BE_ABI. It will always be the first member: it says what the others mean */
@@ -372,6 +395,9 @@ struct be_env_type {
     const be_param *options; /* what reset(options=...) may set for that one reset; or NULL */
     const char *grid;        /* the keyword that gives the map; or NULL */
     const be_read *reads;    /* what it reads of its simulator's model; or NULL */
+    const be_drawn *drawn;   /* what of that model differs from episode to episode; or NULL */
+    int model_pool;          /* with `drawn`: how many models are drawn, of which each episode has one; 0: each episode
+                                has its own. The keyword model_pool sets another number */
     unsigned flags;
     int variant; /* for the type's own use: tells apart types that share functions */
 
@@ -447,7 +473,7 @@ typedef struct be_library {
 /* How many bytes each table of a type has: SIZE_MAX where it has none, or where the compiler cannot tell (it can from
  * -O1 on). They show what rows alone do not: that {0} is missing, or that a row without a name is not the last. */
 typedef struct be_table_bytes {
-    size_t ports, state, params, options, ids;
+    size_t ports, state, params, options, ids, reads, drawn;
 } be_table_bytes;
 
 /* Fills `bytes` for one type, and returns that type. */
@@ -512,9 +538,10 @@ BE_ONE const be_measures BE_LISTED(be_measures_of) = {BE_SECTION_BEGIN(be_m), BE
         &BE_LISTED(be_env_##name);                                                                                     \
     static const be_env_type *be_measure_##name(be_table_bytes *bytes) {                                               \
         const be_env_type *const type = &BE_LISTED(be_env_##name);                                                     \
-        *bytes = (be_table_bytes){__builtin_object_size(type->ports, 0), __builtin_object_size(type->state, 0),        \
+        *bytes = (be_table_bytes){__builtin_object_size(type->ports, 0),  __builtin_object_size(type->state, 0),       \
                                   __builtin_object_size(type->params, 0), __builtin_object_size(type->options, 0),     \
-                                  __builtin_object_size(type->ids, 0)};                                                \
+                                  __builtin_object_size(type->ids, 0),    __builtin_object_size(type->reads, 0),       \
+                                  __builtin_object_size(type->drawn, 0)};                                              \
         return type;                                                                                                   \
     }                                                                                                                  \
     static be_measure *const be_measured_##name __attribute__((used, BE_SECTION(be_m))) = be_measure_##name;           \

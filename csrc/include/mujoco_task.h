@@ -154,6 +154,22 @@ double *be_mujoco_push_of(const be_batch *batch, int64_t lane, int64_t body);
  * ended. */
 void be_mujoco_put_velocities(const be_batch *batch, int64_t lane);
 
+/* For types with a table `drawn` (be_drawn in batchenv.h): gives the lane the model of the episode that is about to
+ * start, drawn from the lane's stream. To be called before be_mujoco_begin() and the like. If it does not return BE_OK,
+ * the caller must return that status at once. A model of the pool that has been made before costs next to nothing; any
+ * other takes milliseconds, while no other lane's is made. What the task reads of the model, such as
+ * "model.geom_friction", is the lane's. Snapshots hold the model. */
+int be_mujoco_draw_model(be_batch *batch, int64_t lane, be_error *error);
+
+/* The factors, summands and values that were drawn for the lane's model, in the order of the table: for critics, which
+ * may see them. `count`: set to how many there are; or NULL. prepare() knows them by be_mujoco_num_drawn(). */
+const double *be_mujoco_drawn_of(const be_batch *batch, int64_t lane, int64_t *count);
+int64_t be_mujoco_num_drawn(const be_setup *setup);
+
+/* Whether the lane has had no episode since it was made or seeded. Fields of state that outlast episodes, such as
+ * levels of terrain, are 0 then, and begin anew. To be called before be_mujoco_begin() and the like. */
+int be_mujoco_is_new(const be_batch *batch, int64_t lane);
+
 /* The activations of the lane's actuators, where the model has such: a start that follows from the physics may write
  * them after be_mujoco_reset(). The array "act", which a task may read, shows them after be_mujoco_evaluate(). */
 double *be_mujoco_activations_of(const be_batch *batch, int64_t lane);
@@ -171,7 +187,7 @@ int be_mujoco_check_state(const be_batch *batch, const void *const *columns, int
 #define MJ_ID(name, limit, threshold) ((const be_id[]){{name, limit, threshold}, {0}}) /* the one id of a type */
 #define MJ_MEMBERS_OF(family_) MJ_MEMBERS_OPENED(family_, be_mujoco_open, BE_LANE_BY_LANE)
 #define MJ_MEMBERS_OPENED(family_, open_, flags_)                                                                      \
-    .abi = BE_ABI, .family = family_, .flags = flags_, .open = open_, .close = be_mujoco_close,                        \
+    .abi = BE_ABI, .family = family_, .flags = (flags_) | BE_SEED_CLEARS, .open = open_, .close = be_mujoco_close,     \
     .saved_bytes = be_mujoco_saved_bytes, .save = be_mujoco_save, .load = be_mujoco_load,                              \
     .check_state = be_mujoco_check_state
 #define MJ_MEMBERS MJ_MEMBERS_OF("MuJoCo")

@@ -52,7 +52,7 @@ def wrong_versions():
     clear(lambda: batchenv.compile(edited(path, (".abi = BE_ABI", ".abi = 7"))), ValueError, "must be BE_ABI")
     headers = Path("old").absolute()
     shutil.copytree(build.include_folder(), headers)
-    edited(headers / "batchenv.h", ("#define BE_ABI 5u", "#define BE_ABI 9u"))
+    edited(headers / "batchenv.h", ("#define BE_ABI 6u", "#define BE_ABI 9u"))
     library = path.with_suffix(".so")
     command = [*build.find_compiler(), "-shared", "-fPIC", f"-I{headers}", str(path), "-o", str(library)]
     subprocess.run(command, check=True)

@@ -9,8 +9,10 @@ rounds: of the time of the task alone, and of what each part adds to it, per lan
 """
 
 import argparse
+import functools
 import statistics
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -30,6 +32,10 @@ class With(Stand):
     """The task with one part."""
 
     max_episode_steps = None
+
+    @classmethod
+    def env(cls, lanes):
+        return batchenv.make_mujoco(ROBOT, lanes, task=cls, num_threads=1)
 
     def make(self):
         return None
@@ -130,12 +136,54 @@ class Pool(Six):
     pool = 64
 
 
-STEPS, STARTS = (With, Commands, Pushes, Feet, History, Delay), (With, Friction, Masses, Six, Pool)
+EDITS = {
+    "enum { TRUNK,": """static const be_drawn drawn[] = {
+        {"geom_friction", ".*_foot", BE_SCALE, 0.5, 1.5, .columns = BE_COLUMN(0), .together = 1},
+        {"body_mass", "trunk", BE_ADD, -0.5, 1, .with_inertia = 1},
+        {"actuator_gainprm", NULL, BE_SCALE, 0.9, 1.1}, {"dof_frictionloss", NULL, BE_SCALE, 0.9, 1.1},
+        {"dof_armature", NULL, BE_SCALE, 0.9, 1.1}, {0}};
+    enum { TRUNK,""",
+    "    return be_mujoco_start(b,": """    const int status = be_mujoco_draw_model(b, lane, error);
+    return status != BE_OK ? status : be_mujoco_start(b,""",
+    ".control = control,": ".control = control, .drawn = drawn,",
+    "Stand-v0": "VariedStand-v0",
+}  # of examples/own_task/stand.c
+
+
+@functools.cache
+def varied():
+    """The id of the task in C with the same six fields."""
+    text = Path(ROBOT).with_name("stand.c").read_text()
+    for before, after in EDITS.items():
+        assert before in text, before
+        text = text.replace(before, after)
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder, "varied.c")
+        file.write_text(text)
+        return batchenv.compile(file).ids[0]
+
+
+class InC(Six):
+    """Six fields of a task in C."""
+
+    @classmethod
+    def env(cls, lanes):
+        return batchenv.make(varied(), lanes, xml_file=ROBOT, num_threads=1, model_pool=cls.pool)
+
+
+class PoolInC(InC):
+    """Six fields of 64 models, in C."""
+
+    pool = 64
+
+
+STEPS = (With, Commands, Pushes, Feet, History, Delay)
+STARTS = (With, Friction, Masses, Six, Pool, InC, PoolInC)
 
 
 def measured(tasks, lanes, options, play):
     """Microseconds per lane and call of play(env): {task: their median}."""
-    envs = {task: batchenv.make_mujoco(ROBOT, lanes, task=task, num_threads=1) for task in tasks}
+    envs = {task: task.env(lanes) for task in tasks}
     times = {task: [] for task in tasks}
     for env in envs.values():
         env.reset(seed=0)

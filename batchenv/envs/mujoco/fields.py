@@ -134,7 +134,7 @@ def set_fields(lanes: library.Lanes, chosen: NDArray[np.int64], values: dict[str
     names = set(arrays)
     for lane in chosen.tolist():
         # Where all that has been changed is set now, the result is that of the compiler's model.
-        afresh = lanes.changed.get(lane, names) <= names
+        afresh = lanes.changed_in(lane) <= names
         before = lanes.model if afresh else lanes.source.model(lane)
         key = (id(before), *((name, array[lane].tobytes()) for name, array in sorted(arrays.items())))
         own = made.get(key) or (lanes.kept.get(key) if afresh else None)
@@ -149,14 +149,14 @@ def set_fields(lanes: library.Lanes, chosen: NDArray[np.int64], values: dict[str
         made[key] = models[lane] = own
         if afresh:
             again[key] = own
+    changed = {lane: lanes.changed_in(lane) | names for lane in models}
     lanes.put_models(models)
+    lanes.changed.update(changed)
     for key, own in again.items():
         lanes.kept[key] = own
         lanes.kept.move_to_end(key)
     while len(lanes.kept) > min(_KEPT, _KEPT_BYTES // mujoco.mj_sizeModel(lanes.model)):
         lanes.kept.popitem(last=False)
-    for lane in models:
-        lanes.changed[lane] = lanes.changed.get(lane, set()) | names
 
 
 def _copied(model: Any) -> Any:

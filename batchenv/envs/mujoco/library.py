@@ -320,7 +320,7 @@ class Lanes:
         for name, begin, end in zip(fields, starts[:-1].tolist(), starts[1:].tolist(), strict=False):
             self._places.setdefault(name, slice(begin, end))  # a field that is also observed comes twice
         self.records = np.zeros((count, starts[-1]))
-        self.changed: dict[int, set[str]] = {}  # {lane: names of fields in which its model is not the compiler's}
+        self.changed: dict[int, set[str]] = {}  # {lane: names of fields that differ in its `own`}
         self.kept: OrderedDict[Any, Own] = OrderedDict()  # {what makes it: the last models}, for those that come again
         self.inputs = inputs.views(mujoco, model, self.records)
         begin, end = inputs.span(mujoco, model)
@@ -348,7 +348,9 @@ class Lanes:
             unstable=[int(getattr(mujoco.mjtWarning, f"mjWARN_{name}")) for name in _core.MUJOCO_UNSTABLE],
             still=self._still(model),
         )
-        self._alone: dict[int, list[str]] = {}  # of lanes with models of their own
+        self.own: dict[int, Own] = {}  # {lane: the model of its own that it has}
+        self.drawn: _core.MujocoDraws | None = None  # where episodes' models are drawn
+        self.drawn_names: set[str] = set()
         self.acting = acting
         if acting:
             models = [(copy.copy(model), self._still(model), self._mute(model)) for _ in self.slots]
@@ -377,7 +379,7 @@ class Lanes:
         for (own, floats), what in zip(fit, found, strict=True):
             own.floats, own.why = (None, [what]) if what else (floats, [])
         for lane, own in models.items():
-            self._alone[lane] = own.why
+            self.own[lane] = own
             if self.fresh and own.still is None:
                 own.still = self._still(own.model)
             self.source.put_model(lane, own.model, own.floats, own.still)
@@ -404,7 +406,13 @@ class Lanes:
 
     def physics(self, lane: int) -> str:
         """How the lane is stepped, and why."""
-        return shares.told(load()[0], self, lane, self._alone.get(lane, self.alone))
+        own = self.own.get(lane) or (self.drawn.of(lane) if self.drawn is not None else None)
+        return shares.told(load()[0], self, lane, self.alone if own is None else own.why)
+
+    def changed_in(self, lane: int) -> set[str]:
+        """Names of the fields in which the lane's model is not the compiler's."""
+        drawn = self.drawn is not None and self.drawn.of(lane) is not None
+        return self.changed.get(lane, set()) | (self.drawn_names if drawn else set())
 
     def name_of(self, index: int) -> str:
         """What the number `index` of a lane's record belongs to."""

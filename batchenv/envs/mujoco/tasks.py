@@ -19,6 +19,7 @@ from batchenv.backend.translator import Translator
 from batchenv.envs.mujoco import drawing, inputs, library, places, reads, shares
 from batchenv.envs.mujoco import fields as model_fields
 from batchenv.envs.mujoco.acting import Acting
+from batchenv.envs.mujoco.drawn import DrawnModels
 from batchenv.envs.mujoco.places import Row
 from batchenv.envs.mujoco.shown import Shown
 
@@ -95,12 +96,21 @@ class Task(Translator):
     def __init__(self) -> None:
         self._changes: dict[int, Changes] = {}
 
+    def _drawn_keywords(self) -> Sequence[tuple[str, Any, str]]:
+        info = type_info(self.type_name)
+        if not info["drawn"]:
+            return ()
+        return (
+            ("model_pool", info["model_pool"], "models drawn, of which each episode has one; 0: each has its own"),
+            ("model_pool_seed", 0, "of the models in the pool"),
+        )
+
     # They are only read, and of a translator, so that a property may be in place of the base's class variable.
     @property
     def KEYWORDS(self) -> Sequence[tuple[str, Any, str]]:  # pyright: ignore[reportIncompatibleVariableOverride]
         xml = ("xml_file", self.xml_file, self.xml_meaning)
         ranges = [(f"{name}_range", None, f"(low, high): {name}_min and {name}_max") for name in self.ranges]
-        return (xml, *self.own, *ranges, *_RENDERING)
+        return (xml, *self.own, *ranges, *self._drawn_keywords(), *_RENDERING)
 
     def to_core(self, keywords: dict[str, Any]) -> tuple[dict[str, Any], None]:
         """Translates the user's keywords into the C type's params.
@@ -121,6 +131,8 @@ class Task(Translator):
                 raise TypeError(f"{name}_range says what {clash[0]} says: give one of them")
             bounds = _range(f"{name}_range", self._given.pop(f"{name}_range"))
             params.update(zip((f"{name}_min", f"{name}_max"), bounds, strict=True))
+        for name, _, _ in self._drawn_keywords():
+            integer(name, self._value(name), 0, None)
         for name in ("width", "height", "max_geom"):
             integer(name, self._value(name), 1, _SIZE * 64)
         self._model = self._read(self._value("xml_file"))
@@ -150,6 +162,10 @@ class Task(Translator):
     def engine(self, num_envs: int, threads: int) -> library.Lanes:
         """The object that the C core gets for `num_envs` lanes of the model, stepped by `threads` threads."""
         self.lanes = self._make_lanes(num_envs, threads)
+        info = type_info(self.type_name)
+        if info["drawn"]:
+            pool, seed = self._value("model_pool"), self._value("model_pool_seed")
+            DrawnModels(self.lanes, info["drawn"], pool, seed)
         if self._at_start:
             self.set_fields(np.arange(num_envs), self._at_start)
         return self.lanes

@@ -425,6 +425,28 @@ static int has_random_state(const be_field *table) {
     return 0;
 }
 
+static int check_reads(const be_read *table, place at) {
+    for (at.row = 0; is_row(table + at.row, &at); at.row++) {
+        const be_read *read = &table[at.row];
+        if (!is_text(read->array)) return bad(&at, "has no name of an array (or {0} is missing at the end)");
+        if ((read->object && !is_text(read->object)) || (read->name && !is_text(read->name)))
+            return bad(&at, "has an object or a name that is no text");
+    }
+    return is_loaded(table + at.row) ? BE_OK : bad(&at, NO_END);
+}
+
+static int check_drawn(const be_drawn *table, place at) {
+    for (at.row = 0; is_row(table + at.row, &at); at.row++) {
+        const be_drawn *drawn = &table[at.row];
+        if (!is_text(drawn->field)) return bad(&at, "has no name of a field (or {0} is missing at the end)");
+        if (drawn->name && !is_text(drawn->name)) return bad(&at, "has a name that is no text");
+        if ((unsigned)drawn->change > BE_SET) return bad(&at, "needs a change: BE_SCALE, BE_ADD or BE_SET");
+        if ((unsigned)drawn->distribution > BE_NORMAL)
+            return bad(&at, "needs a distribution: BE_UNIFORM, BE_LOG_UNIFORM or BE_NORMAL");
+    }
+    return is_loaded(table + at.row) ? BE_OK : bad(&at, NO_END);
+}
+
 static int check_type(const be_env_type *type, const be_table_bytes *bytes, be_error *error) {
     place at = {"?", ".abi", -1, NULL, error};
     if (type->abi != BE_ABI) return bad(&at, "must be BE_ABI: write `.abi = BE_ABI,` as the first member");
@@ -453,6 +475,15 @@ static int check_type(const be_env_type *type, const be_table_bytes *bytes, be_e
     if (type->options && check_params(type->options, at) != BE_OK) return BE_ERROR_VALUE;
     ENDED(ids);
     if (check_ids(type, at) != BE_OK) return BE_ERROR_VALUE;
+    ENDED(reads);
+    if (type->reads && check_reads(type->reads, at) != BE_OK) return BE_ERROR_VALUE;
+    ENDED(drawn);
+    if (type->drawn && check_drawn(type->drawn, at) != BE_OK) return BE_ERROR_VALUE;
+    if (type->drawn && type->reads == NULL)
+        return bad(&at, "is of a simulator's model, but the type has no .reads, by which it gets one");
+    at.table = ".model_pool";
+    if (type->model_pool < 0) return bad(&at, "must not be below 0: say how many models are drawn");
+    if (type->model_pool && type->drawn == NULL) return bad(&at, "needs a table .drawn: say what differs");
     at.table = ".family";
     if (type->family && check_text(type->family, "text", "must be a text", &at) != BE_OK) return BE_ERROR_VALUE;
     at.table = ".grid";
@@ -460,9 +491,10 @@ static int check_type(const be_env_type *type, const be_table_bytes *bytes, be_e
     at.table = ".frames_per_second";
     if (type->frames_per_second < 0) return bad(&at, "must not be below 0: leave it out, or give the rate of pictures");
     at.table = ".flags";
-    if (type->flags & ~(BE_STEP_FINISHED_HARMLESS | BE_LANE_BY_LANE | BE_OWN_LIMITS | BE_RANDOM_STATE)) {
-        return bad(&at, "has bits without a meaning: use BE_STEP_FINISHED_HARMLESS, BE_LANE_BY_LANE, BE_OWN_LIMITS "
-                        "and BE_RANDOM_STATE only");
+    if (type->flags &
+        ~(BE_STEP_FINISHED_HARMLESS | BE_LANE_BY_LANE | BE_OWN_LIMITS | BE_RANDOM_STATE | BE_SEED_CLEARS)) {
+        return bad(&at, "has bits without a meaning: use BE_STEP_FINISHED_HARMLESS, BE_LANE_BY_LANE, BE_OWN_LIMITS, "
+                        "BE_RANDOM_STATE and BE_SEED_CLEARS only");
     }
     if ((type->flags & BE_RANDOM_STATE) && !has_random_state(type->state))
         return bad(&at, "has BE_RANDOM_STATE, but .state has no BE_RANDOM_STATE_FIELD: put it there, or leave out the "
@@ -482,7 +514,8 @@ static be_table_bytes measured(const be_env_type *type, const be_measures *measu
          measure++) {
         if ((*measure)(&bytes) == type) return bytes;
     }
-    return (be_table_bytes){SIZE_MAX, SIZE_MAX, SIZE_MAX, SIZE_MAX, SIZE_MAX};
+    memset(&bytes, 0xff, sizeof bytes); /* SIZE_MAX */
+    return bytes;
 }
 
 static int check_types(const be_library *types, const be_measures *measures, be_error *error) {

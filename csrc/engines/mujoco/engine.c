@@ -59,7 +59,7 @@ int be_mujoco_advance(be_batch *batch, int64_t lane, const be_rows *rows, int un
 static void leave_behind(be_batch *batch, int64_t lane) {
     int64_t *fingerprint = &((int64_t *)batch->state[MJ_FINGERPRINT])[lane];
     be_mujoco_drop_ahead(batch, lane);
-    if (*fingerprint != be_mujoco_source_of(batch)->fingerprint) be_mujoco_begin_acting(batch, lane);
+    if (be_mujoco_is_new(batch, lane)) be_mujoco_begin_acting(batch, lane);
     *fingerprint = be_mujoco_source_of(batch)->fingerprint;
 }
 
@@ -254,11 +254,11 @@ size_t be_mujoco_saved_bytes(const be_batch *batch) {
     const be_mujoco_source *source = be_mujoco_source_of(batch);
     size_t count = 2 * (size_t)source->row_size;
     for (int64_t j = 0; j < source->num_arrays; j++) count += (size_t)source->sizes[j];
-    return count * sizeof(double);
+    return count * sizeof(double) + be_mujoco_drawn_bytes(source);
 }
 
-/* Copies a lane's state into `bytes` or, with `back`, out of them. */
-static void copy_lane(const be_batch *batch, int64_t lane, unsigned char *bytes, int back) {
+/* Copies a lane's state into `bytes` or, with `back`, out of them. Returns where that ends. */
+static unsigned char *copy_lane(const be_batch *batch, int64_t lane, unsigned char *bytes, int back) {
     const be_mujoco_source *source = be_mujoco_source_of(batch);
     const be_mujoco_lane *handles = be_mujoco_lane_of(batch, lane);
 #define COPY(values, count)                                                                                            \
@@ -273,12 +273,15 @@ static void copy_lane(const be_batch *batch, int64_t lane, unsigned char *bytes,
         COPY(handles->arrays[j], source->sizes[j]);
     }
 #undef COPY
+    return bytes;
 }
 
-void be_mujoco_save(const be_batch *batch, int64_t lane, void *bytes) { copy_lane(batch, lane, bytes, 0); }
+void be_mujoco_save(const be_batch *batch, int64_t lane, void *bytes) {
+    be_mujoco_save_drawn(batch->engine, lane, copy_lane(batch, lane, bytes, 0));
+}
 
 void be_mujoco_load(be_batch *batch, int64_t lane, const void *bytes) {
-    copy_lane(batch, lane, (unsigned char *)(uintptr_t)bytes, 1);
+    be_mujoco_load_drawn(batch, lane, copy_lane(batch, lane, (unsigned char *)(uintptr_t)bytes, 1));
     be_mujoco_drop_ahead(batch, lane);
     if (be_mujoco_source_of(batch)->num_trees == 0) return;
     be_error error; /* there will be none, because MuJoCo has been in this state before */

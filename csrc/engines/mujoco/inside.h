@@ -91,6 +91,13 @@ static inline const void *be_mujoco_action_at(const be_batch *batch, const be_ro
     return (const unsigned char *)rows->port[MJ_ACTION_PORT] + (size_t)k * bytes;
 }
 
+/* ---- models.c ----------------------------------------------------------------------------------------- */
+
+/* What a snapshot of a lane has of its model, after its other bytes. */
+size_t be_mujoco_drawn_bytes(const be_mujoco_source *source);
+void be_mujoco_save_drawn(const be_mujoco_source *source, int64_t lane, void *bytes);
+void be_mujoco_load_drawn(be_batch *batch, int64_t lane, const void *bytes);
+
 /* ---- ahead.c ------------------------------------------------------------------------------------------ */
 
 /* Steps of several lanes at once (engines/physics), before each lane's own step, which then takes what is ready. */

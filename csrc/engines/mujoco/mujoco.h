@@ -24,6 +24,9 @@ enum { MJ_UNSTABLE = 4 };
 /* A slot's own models: as a lane's model, `still` and `mute` are. */
 enum { MJ_WHOLE, MJ_STILL, MJ_MUTE, MJ_KINDS };
 
+/* The first number of a row of be_mujoco_source.drawn. */
+enum { MJ_DRAWN_FAILED = -2, MJ_DRAWN_OWN, MJ_NOT_DRAWN /* 0: the model is as it was compiled */ };
+
 enum { MJ_ACTING = 4 }; /* the most rows of be_mujoco_source.acting */
 
 /* MuJoCo's names of what is listed above. */
@@ -59,7 +62,9 @@ typedef struct be_mujoco_lane {
     const double *floats;
     double *ahead;
     int ready;
-    int rows; /* of constraints in its last step: lanes of about as many are stepped together */
+    int rows;       /* of constraints in its last step: lanes of about as many are stepped together */
+    int own;        /* 1: its model is nobody else's */
+    int64_t pooled; /* its model is this one of the pool, counted from 1; 0: it is not */
     /* Where it is about to be reset: how many steps it settles for, plus 1; 0: its episode has not been begun. */
     int64_t settles;
     int why; /* its next step is mj_step's, if it is: MJ_ALONE_... */
@@ -230,6 +235,18 @@ typedef struct be_mujoco_source {
     be_mujoco_together together;
     const be_mujoco_stage *stage; /* NULL, except for tasks in NumPy */
     be_mujoco_settling *begin;    /* NULL, except for tasks that settle: their open() sets it */
+    /* Models that are drawn when episodes start: see be_mujoco_draw_model. A lane's row of `drawn` says what its model
+     * is (a number of the pool's models, counted from 1, or MJ_DRAWN_...), and which numbers were drawn for it. */
+    int64_t num_drawn, num_pool;
+    const uint8_t *drawn_normal; /* of each number: 1 if it is of a normal distribution */
+    double *drawn;               /* num_lanes rows of 1 + num_drawn */
+    const double *pool_numbers;  /* num_pool rows of num_drawn */
+    be_mujoco_lane *pool;        /* model, still, floats and the arrays of models; model: NULL until it is made */
+    /* Makes the model that the lane's row says, of the pool or of the lane's own, and gives it to the lane. raw: 1: the
+     * numbers in the row are as the stream gave them, from 0 to 1 or of the standard normal distribution, and become
+     * what was drawn; those of a pool's model are filled in. Returns 0, or keeps an exception for `owner` as this
+     * lane's. */
+    int (*change_model)(void *owner, int64_t lane, int raw);
 } be_mujoco_source;
 
 static inline const be_mujoco_source *be_mujoco_source_of(const be_batch *batch) { return batch->engine; }
@@ -248,6 +265,9 @@ static inline const be_mujoco_lane *be_mujoco_lane_of(const be_batch *batch, int
  * found the simulation unstable. `actions`: num_ctrl floats per lane. */
 void be_mujoco_compare(const be_mujoco_source *source, const float *actions, int64_t steps, int64_t *differs,
                        uint8_t *unstable);
+
+/* Puts the model that a lane has, which must be its own, into the pool: the lane then has it from there. */
+void be_mujoco_share_model(be_mujoco_source *source, int64_t lane, int64_t index);
 
 /* Gives data that is nobody's (`slot`) the results of the lane's last step or, if `stepped` is 0, of its last reset,
  * with the lane's model, or with `model`, which differs from it only in what the physics does not depend on. A last

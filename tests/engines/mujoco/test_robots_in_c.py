@@ -5,7 +5,7 @@ import pytest
 
 import batchenv
 from batchenv import robots
-from helpers.robots import EXAMPLES, ROBOT, example
+from helpers.robots import ROBOT, compiled, example
 
 MOST, STEPS = 7, 3  # of MuJoCo's steps late; values in the history
 
@@ -47,7 +47,6 @@ EDITS = {
     be_delay_add(MJ_FIELD(b, EARLIER, double, lane), KEPT, 12, action);
     be_history_add(HISTORY_OF(b, lane));""",
     ".control = control,": ".control = control, .recontrol = recontrol,",
-    "Stand-v0": "Remembers-v0",
 }  # of examples/own_task/stand.c
 
 
@@ -78,12 +77,7 @@ class Remembers(example("stand").Stand):
 
 @pytest.fixture(scope="module")
 def in_c(tmp_path_factory):
-    file, text = tmp_path_factory.mktemp("c") / "remembers.c", (EXAMPLES / "stand.c").read_text()
-    for before, after in EDITS.items():
-        assert text.count(before) == 1, before
-        text = text.replace(before, after)
-    file.write_text(text)
-    return batchenv.compile(file).ids[0]
+    return compiled(tmp_path_factory.mktemp("c"), "Remembers", EDITS)
 
 
 @pytest.mark.parametrize("threads", [1, 2])

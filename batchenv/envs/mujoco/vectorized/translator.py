@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from gymnasium import logger
@@ -83,6 +83,9 @@ class TaskTranslator(Task):
             self.task.frame_skip,
         )
         self.type_name = self.made.name
+
+    def _drawn_keywords(self) -> Sequence[tuple[str, Any, str]]:
+        return ()  # the task itself draws
 
     def _read(self, xml: Any) -> Any:
         return self._own_model
