@@ -326,6 +326,7 @@ cdef extern from "core/episode.h" nogil:
     int64_t be_batch_first_pending(const be_batch *, int64_t, int64_t)
     uint8_t *be_batch_pending(const be_batch *)
     int be_lanes_may_fail(const be_env_type *)
+    void be_batch_forget_failures(be_batch *)
     int64_t be_batch_take_failures(be_batch *, int64_t *)
     int be_batch_take_failure(be_batch *, int64_t)
     const be_error *be_batch_failure(const be_batch *, int64_t)

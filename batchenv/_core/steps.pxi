@@ -43,7 +43,7 @@ cdef class SteppedLanes(Lanes):
     cpdef drop(self):
         """Waits for the lanes in flight, and drops their results. All lanes are to be reset."""
         self.queue.drop()
-        _take_failures(self.batch)  # of lanes that were being stepped when this process was forked
+        be_batch_forget_failures(self.batch)  # of lanes that were being stepped when this process was forked
 
     def seed(self, seeds, mask):
         """Seeds lanes as `reset` with these arguments does before it resets them."""

@@ -100,6 +100,13 @@ int64_t be_batch_take_failures(be_batch *batch, int64_t *lanes) {
     return count;
 }
 
+void be_batch_forget_failures(be_batch *batch) {
+    struct be_driver *driver = batch->driver;
+    if (!driver->failed) return;
+    memset(driver->failed, 0, (size_t)batch->num_lanes);
+    __atomic_store_n(&driver->any_failed, 0, __ATOMIC_RELEASE);
+}
+
 int be_batch_take_failure(be_batch *batch, int64_t lane) {
     uint8_t *failed = batch->driver->failed;
     return failed && __atomic_exchange_n(&failed[lane], 0, __ATOMIC_RELAXED);

@@ -49,6 +49,10 @@ static inline int be_lanes_may_fail(const be_env_type *type) {
  * ascending, and returns how many there are. The error of each is be_batch_failure(batch, lane). */
 int64_t be_batch_take_failures(be_batch *batch, int64_t *lanes);
 int be_batch_take_failure(be_batch *batch, int64_t lane); /* 1 if this one has failed since */
+
+/* Forgets failures, while no thread steps lanes. In a child of fork(), any flag may be set without the others: pages
+ * are copied one after the other, and the parent's threads write meanwhile. */
+void be_batch_forget_failures(be_batch *batch);
 const be_error *be_batch_failure(const be_batch *batch, int64_t lane);
 
 /* Keeps the error of a lane that has failed, until somebody is told. */
