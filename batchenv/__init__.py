@@ -34,6 +34,7 @@ __all__ = [
     "build_info",
     "check_vector_env",
     "compile",
+    "evaluate",
     "list_all_envs",
     "list_envs",
     "load",
@@ -54,6 +55,7 @@ if TYPE_CHECKING:
     from batchenv.compiler import compile as compile
     from batchenv.compiler import load as load
     from batchenv.envs.mujoco.vectorized.task import MuJoCoTask as MuJoCoTask
+    from batchenv.evaluation import evaluate as evaluate
     from batchenv.integrations import jax as jax
 
 register_with_gymnasium()
@@ -64,6 +66,10 @@ def _late(name: str) -> Any:
         from batchenv.check import check_vector_env
 
         return check_vector_env
+    if name == "evaluate":
+        from batchenv.evaluation import evaluate
+
+        return evaluate
     if name == "MuJoCoTask":
         from batchenv.envs.mujoco.vectorized.task import MuJoCoTask
 

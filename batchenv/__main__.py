@@ -1,4 +1,5 @@
-"""`python -m batchenv`: lists and describes environments, measures them, checks vector envs, and compiles your own."""
+"""`python -m batchenv`: lists and describes environments, measures them, checks vector envs, evaluates policies, and
+compiles your own."""
 
 from __future__ import annotations
 
@@ -199,6 +200,26 @@ def check(options: argparse.Namespace) -> int:
     return 0 if report.passed else 1
 
 
+def evaluate(options: argparse.Namespace) -> None:
+    from batchenv.cli import evaluate
+
+    result = evaluate.run(
+        environment_id(options.id, options.cflags),
+        options.policy,
+        dict(options.keywords),
+        episodes=options.episodes,
+        seed=options.seed,
+        num_envs=options.num_envs,
+        infos=options.infos,
+        progress=options.progress,
+        video=options.video,
+    )
+    print("\n".join(evaluate.lines(result, options.confidence)))
+    if options.json:
+        evaluate.write(result, options.json)
+        print(f"wrote {options.json}")
+
+
 def make_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m batchenv", description=(__doc__ or "").partition(": ")[2])
     parser.add_argument("--version", action="version", version=f"batchenv {batchenv.__version__}")
@@ -261,6 +282,20 @@ def make_parser() -> argparse.ArgumentParser:
     command.add_argument("--vectorization-mode", choices=["sync", "async", "vector_entry_point"], help="of make_vec")
     command.add_argument("--skip", action="append", default=[], metavar="CHECK", help="leave a check out; repeatable")
     _add_keywords(command)
+    command = commands.add_parser("evaluate", help="plays episodes of a policy, and says what they gave")
+    command.add_argument("id")
+    command.add_argument(
+        "--policy", required=True, metavar="MODULE:NAME", help="a function of observations, a model; or random"
+    )
+    command.add_argument("--episodes", type=positive_int, help="default 100")
+    command.add_argument("--seed", type=int, default=0, help="of the first episode; default %(default)s")
+    command.add_argument("--num-envs", type=positive_int, help="lanes; default: as many as episodes, at most 64")
+    command.add_argument("--info", dest="infos", action="append", default=[], metavar="NAME", help="also in the table")
+    command.add_argument("--confidence", type=float, default=0.95, help="of the intervals; default %(default)s")
+    command.add_argument("--progress", action="store_true", help="shows a bar (tqdm)")
+    command.add_argument("--video", metavar="FOLDER", help="a video of the first episode")
+    command.add_argument("--json", metavar="FILE", help="writes the table of episodes")
+    _add_keywords(command)
     return parser
 
 
@@ -317,6 +352,8 @@ def main(arguments: list[str] | None = None) -> int:
             compile_file(options)
         elif options.command == "new":
             new(options)
+        elif options.command == "evaluate":
+            evaluate(options)
         else:
             bench(options, parser)
     except (TypeError, ValueError, MemoryError, OSError, DependencyNotInstalled) as error:
