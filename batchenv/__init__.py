@@ -14,6 +14,7 @@ from batchenv.system.built import build_info
 built.check()
 openmp.share_runtime()
 
+from batchenv.arguments.seeds import spawn_seeds  # noqa: E402
 from batchenv.backend.protocol import LaneError  # noqa: E402
 from batchenv.backend.snapshot import Snapshot  # noqa: E402
 from batchenv.catalog import list_envs, spec  # noqa: E402
@@ -46,6 +47,7 @@ __all__ = [
     "make_python",
     "make_spec",
     "patch_gymnasium",
+    "spawn_seeds",
     "spec",
     "unpatch_gymnasium",
 ]

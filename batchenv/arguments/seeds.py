@@ -52,6 +52,26 @@ def check_seed(seed: Any, count: int) -> Seeds:
     return read_seed(seed)
 
 
+def spawn_seeds(seed: int, count: int) -> list[int]:
+    """Seeds of `count` lanes whose streams have nothing to do with those of any other seed: `env.reset(seed=
+    batchenv.spawn_seeds(7, env.num_envs))`. With `reset(seed=7)`, lane 1 has the stream of lane 0 of `reset(seed=8)`,
+    so that runs of neighbouring seeds share most of their episodes; with spawned seeds they share none.
+
+    Args:
+        seed: an int from 0 on, as large as you like.
+        count: how many. The first ones do not depend on it.
+
+    Returns:
+        ints from 0 to 2**63 - 1, which every vector env takes as a list of seeds: 63 bits of the state of each child
+        that `numpy.random.SeedSequence(seed).spawn(count)` gives.
+
+    Raises:
+        TypeError, ValueError: a wrong seed or count.
+    """
+    children = np.random.SeedSequence(read_seed(seed)).spawn(integer("count", count, 1, None))
+    return [int(child.generate_state(1, np.uint64)[0] >> np.uint64(1)) for child in children]
+
+
 def lane_seeds(seed: Any, count: int) -> list[int | None]:
     """`seed` of `count` lanes, checked as `check_seed` does, as one per lane."""
     seeds = check_seed(seed, count)
