@@ -11,6 +11,7 @@ from gymnasium.vector import AutoresetMode
 import batchenv
 from batchenv.__main__ import main
 from batchenv.evaluation.result import _wilson
+from helpers.parallel_envs import Herd
 
 MODES = list(AutoresetMode)
 
@@ -207,6 +208,14 @@ def test_torch_modules():
 def test_players():
     result = batchenv.evaluate("Pong-v5", "random", 2, players=2, max_episode_steps=60)
     assert result.player_returns.shape == (2, 2)
+
+
+def test_agents_that_are_rows():
+    env = batchenv.make_parallel(Herd, 3, env_type="gymnasium")
+    result = batchenv.evaluate(env, "random", 14)
+    np.testing.assert_array_equal(result.lanes, np.arange(14) % 9)
+    np.testing.assert_array_equal(result.lengths[0::9], result.lengths[1::9])  # agents of one lane end together
+    env.close()
 
 
 def test_videos(tmp_path):
