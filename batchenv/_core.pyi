@@ -442,6 +442,7 @@ def gather_numbers(notes: _Notes, rows: int) -> tuple[_Infos, _Notes]: ...
 
 MUJOCO_NOT_DRAWN: int
 MUJOCO_DRAWN_FAILED: int
+MUJOCO_DRAWN_CHANGED: int
 
 @final
 class MujocoDraws:
@@ -455,7 +456,7 @@ class MujocoDraws:
         numbers: NDArray[np.float64],
     ) -> Self: ...
     def of(self, lane: int) -> Any: ...
-    def put(self, index: int, lane: int, own: Any) -> None: ...
+    def put(self, source: MujocoSource, index: int, lane: int, own: Any) -> None: ...
 
 MUJOCO_PHYSICS: str
 MUJOCO_UNSTABLE_INFO: str

@@ -37,7 +37,7 @@ cdef extern from "engines/physics/physics.h" nogil:
 cdef extern from "engines/mujoco/mujoco.h" nogil:
     enum:
         MJ_STATES, MJ_STAGES, MJ_CALLBACKS, MJ_ARRAYS, MJ_KEPT, MJ_UNSTABLE, MJ_ALONE_CAUSES
-        MJ_ACTING, MJ_KINDS, MJ_NOT_DRAWN, MJ_DRAWN_FAILED
+        MJ_ACTING, MJ_KINDS, MJ_NOT_DRAWN, MJ_DRAWN_FAILED, MJ_DRAWN_CHANGED
     const char *const *be_mujoco_alone_texts
     const char *const *be_mujoco_array_names
     const char *const *be_mujoco_kept_names
@@ -164,6 +164,7 @@ cdef extern from "engines/mujoco/mujoco.h" nogil:
     void be_mujoco_compare(const be_mujoco_source *source, const float *actions, int64_t steps, int64_t *differs,
                            uint8_t *unstable)
     void be_mujoco_share_model(be_mujoco_source *source, int64_t lane, int64_t index)
+    void be_mujoco_take_shared(be_mujoco_source *source, int64_t lane, int64_t index)
     int be_mujoco_remake(const be_mujoco_source *source, int64_t lane, const void *model, int stepped,
                          be_mujoco_slot *slot, double *scratch, be_error *error)
 

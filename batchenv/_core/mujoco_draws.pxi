@@ -1,6 +1,7 @@
 # Models of MuJoCo that differ from episode to episode: see be_mujoco_source.change_model.
 
 MUJOCO_NOT_DRAWN, MUJOCO_DRAWN_FAILED = <int>MJ_NOT_DRAWN, <int>MJ_DRAWN_FAILED
+MUJOCO_DRAWN_CHANGED = <int>MJ_DRAWN_CHANGED
 
 
 cdef int _change_model(void *owner, int64_t lane, int raw) noexcept with gil:
@@ -26,7 +27,7 @@ cdef class MujocoDraws:
 
     cdef be_mujoco_lane *pool
     cdef double **arrays
-    cdef MujocoSource source
+    cdef be_mujoco_source *source  # of the object that has this one
     cdef object change
     cdef readonly list owns  # the pool's models that have been made; None for the others
     cdef readonly cnp.ndarray rows
@@ -35,7 +36,7 @@ cdef class MujocoDraws:
         cdef be_mujoco_source *filled = &source.source
         cdef int64_t lanes = filled.num_lanes, count = numbers.shape[0], k
         cdef int64_t num_arrays = len(source.model_fields)
-        self.source, self.change, self.owns = source, change, [None] * count
+        self.source, self.change, self.owns = filled, change, [None] * count
         self.rows = np.zeros((lanes, 1 + numbers.shape[1]))
         self.pool = <be_mujoco_lane *>calloc(count + 1, sizeof(be_mujoco_lane))
         self.arrays = <double **>calloc(count * num_arrays + 1, sizeof(double *))
@@ -55,15 +56,17 @@ cdef class MujocoDraws:
 
     def of(self, Py_ssize_t lane):
         """The pool's model that a lane has, or None."""
-        cdef int64_t pooled = self.source.source.lanes[lane].pooled
+        cdef int64_t pooled = self.source.lanes[lane].pooled
         return self.owns[pooled - 1] if pooled else None
 
-    def put(self, Py_ssize_t index, Py_ssize_t lane, own):
-        """Puts a model into the pool that was made for a lane, which then has it from there.
+    def put(self, MujocoSource source, Py_ssize_t index, Py_ssize_t lane, own):
+        """Gives a lane a model of the pool. If that has not been made yet, it is the lane's.
 
         own: what `of` returns, with an attribute `model`.
         """
-        cdef MujocoSource source = self.source
-        source.kept.extend([source.models[lane], source.stills[lane], source.floats[lane]])
-        self.owns[index] = own
-        be_mujoco_share_model(&source.source, lane, index)
+        if self.owns[index] is None:
+            source.kept.extend([source.models[lane], source.stills[lane], source.floats[lane]])
+            self.owns[index] = own
+            be_mujoco_share_model(self.source, lane, index)
+        else:
+            be_mujoco_take_shared(self.source, lane, index)

@@ -50,6 +50,7 @@ cdef class SavedLanes(SteppedLanes):
         with nogil:
             be_snapshot_load(self.batch, source, &rows[0], &lanes[0], lanes.shape[0])
         self.calls.has_reset = True
+        self._refuse_unloaded(np.asarray(lanes))
         if self.layout.stage is not None:
             self.layout.stage.start(np.asarray(lanes))
         return self._observe(output)
@@ -159,6 +160,19 @@ cdef class SavedLanes(SteppedLanes):
             status = be_columns_load(self.batch, <const unsigned char *const *>places, &error)
         _check(status, &error)
         self.calls.has_reset = True
+        self._refuse_unloaded(np.arange(self.num_lanes))
+        return 0
+
+    cdef int _refuse_unloaded(self, cnp.ndarray lanes) except -1:
+        """Raises RuntimeError if the simulators of some of these lanes could not be brought into their saved states."""
+        if not self.may_fail:
+            return 0
+        failed = np.array([lane for lane in lanes.tolist() if be_batch_take_failure(self.batch, lane)], np.int64)
+        if len(failed):
+            causes = {} if self.engine is None else self.engine.take_causes(failed)
+            why = be_batch_failure(self.batch, failed[0]).message.decode(errors="replace")
+            raise RuntimeError(f"lane {failed[0]} cannot be restored: {why}; reset it before it is stepped") from next(
+                iter(causes.values()), None)
         return 0
 
     def observe(self):

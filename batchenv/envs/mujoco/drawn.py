@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import threading
+import weakref
 from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple, Protocol
 
@@ -137,6 +138,8 @@ class Changes:
 
     def _places(self, field: str, names: str | None, columns: int | Sequence[int] | None) -> NDArray[np.int64]:
         values, kind = fields.read(self.model, field), _KINDS.get(field.split("_")[0])
+        if not values.size:
+            raise ValueError(f"the model has no numbers of {field}: leave it out")
         if field == "qpos_spring":
             kind = "joint"
         if kind is None or field in fields.OPTIONS:
@@ -212,17 +215,17 @@ class DrawnModels:
     """
 
     def __init__(self, lanes: library.Lanes, table: Sequence[dict[str, Any]], pool: int, seed: int):
-        self._lanes, self._changes = lanes, Changes(lanes.model)
+        self._lanes, self._changes = weakref.ref(lanes), Changes(lanes.model)  # the lanes' source has this object
         for index, row in enumerate(table):
             try:
                 self._changes.add(**row)
             except (TypeError, ValueError) as problem:
                 raise type(problem)(f"row {index} of the task's table `drawn`: {problem}") from None
         mujoco, _ = library.load()
-        memory.check(f"{pool} models to draw from", pool * mujoco.mj_sizeModel(lanes.model), 0)
+        memory.check(f"{pool} models", pool * mujoco.mj_sizeModel(lanes.model), 0)
         self._numbers = self._changes.draw(Pool(pool, seed))
         normal = [np.full(row.size, row.distribution == "normal") for row in self._changes.rows]
-        self._lock, self._process = threading.Lock(), os.getpid()
+        self._forks = _forks.count
         self._source = _core.MujocoDraws(lanes.source, self._change, np.concatenate([*normal]), self._numbers)
         lanes.drawn, lanes.drawn_names = self._source, self._changes.names
 
@@ -231,19 +234,39 @@ class DrawnModels:
 
         raw: its numbers are as the random stream gave them, or there are none yet.
         """
-        if self._process != os.getpid():  # a thread that is not in this process may have the lock
-            self._lock, self._process = threading.Lock(), os.getpid()
-        with self._lock:
-            lanes, names, index = self._lanes, self._changes.names, int(row[0]) - 1
+        with _forks.lock:
+            lanes, names, index = self._lanes(), self._changes.names, int(row[0]) - 1
+            if lanes is None:
+                raise RuntimeError("the env has been closed")
+            if self._forks != _forks.count:  # a thread of the parent's may have had the lock of its random numbers
+                self._forks, lanes.trial = _forks.count, None
             if raw:
                 row[1:] = self._changes.draw(_Raw(row[1:]))[0] if index < 0 else self._numbers[index]
-            if row[0] in (_core.MUJOCO_NOT_DRAWN, _core.MUJOCO_DRAWN_FAILED):
-                values = {name: fields.read(lanes.model, name) for name in names}
-            else:
-                values = {name: rows[0] for name, rows in self._changes.fields_of(row[None, 1:]).items()}
             theirs = lanes.changed.get(lane, set()) - names  # what the user has changed
-            fields.set_fields(lanes, np.array([lane]), values)
-            if index >= 0 and not theirs:
-                own = lanes.own.pop(lane)
-                lanes.changed.pop(lane)
-                self._source.put(index, lane, own)
+            pooled = index >= 0 and not theirs
+            if not pooled or self._source.owns[index] is None:
+                if row[0] in (_core.MUJOCO_NOT_DRAWN, _core.MUJOCO_DRAWN_FAILED):
+                    values = {name: fields.read(lanes.model, name) for name in names}
+                else:
+                    values = {name: rows[0] for name, rows in self._changes.fields_of(row[None, 1:]).items()}
+                fields.set_fields(lanes, np.array([lane]), values, keep=index >= 0)
+            if pooled:
+                own = lanes.own.pop(lane, None)
+                lanes.changed.pop(lane, None)
+                self._source.put(lanes.source, index, lane, own)
+
+
+class _Forks:
+    """One lock for all: models are made one at a time. A child of fork() has a new one, since a thread that it does not
+    have may hold the old one."""
+
+    def __init__(self) -> None:
+        self.count, self.lock = 0, threading.Lock()
+
+    def renew(self) -> None:
+        self.count, self.lock = self.count + 1, threading.Lock()
+
+
+_forks = _Forks()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forks.renew)

@@ -118,8 +118,10 @@ def _rules(model: Any, name: str) -> list[tuple[str, Callable[[NDArray[np.float6
 _KEPT, _KEPT_BYTES = 1024, 2**28  # most models, and most of their bytes, for lanes that get them again
 
 
-def set_fields(lanes: library.Lanes, chosen: NDArray[np.int64], values: dict[str, Any]) -> None:
+def set_fields(lanes: library.Lanes, chosen: NDArray[np.int64], values: dict[str, Any], keep: bool = True) -> None:
     """Gives the chosen lanes models of their own with these fields. If it raises, nothing has changed.
+
+    keep: models are kept for a while, since lanes may get them again.
 
     Raises:
         TypeError, ValueError: see `check`; or MuJoCo refuses such a model: see `_set_constants`.
@@ -147,7 +149,7 @@ def set_fields(lanes: library.Lanes, chosen: NDArray[np.int64], values: dict[str
                 refused = f"MuJoCo refuses these {', '.join(constants)} of lane {lane}: {why}"
                 raise ValueError(f"{refused}; no lane has changed")
         made[key] = models[lane] = own
-        if afresh:
+        if afresh and keep:
             again[key] = own
     changed = {lane: lanes.changed_in(lane) | names for lane in models}
     lanes.put_models(models)

@@ -13,6 +13,7 @@ import numpy as np
 from gymnasium import logger
 from numpy.typing import NDArray
 
+from batchenv import _core
 from batchenv._core import type_info
 from batchenv.arguments.numbers import integer
 from batchenv.backend.translator import Translator
@@ -166,6 +167,11 @@ class Task(Translator):
         if info["drawn"]:
             pool, seed = self._value("model_pool"), self._value("model_pool_seed")
             DrawnModels(self.lanes, info["drawn"], pool, seed)
+            for name in self._at_start.keys() & self.lanes.drawn_names:
+                raise ValueError(
+                    f"{name} is drawn for each episode, around the numbers of the model: give xml_file a model with "
+                    "others, or set it for the present episodes with env.set_params"
+                )
         if self._at_start:
             self.set_fields(np.arange(num_envs), self._at_start)
         return self.lanes
@@ -211,11 +217,16 @@ class Task(Translator):
     def set_fields(self, lanes: NDArray[np.int64], values: dict[str, Any]) -> None:
         """Gives lanes models of their own; see `fields.set_fields`."""
         model_fields.set_fields(self.lanes, lanes, values)
-        computed = not set(values).isdisjoint(model_fields.CONSTANTS)
+        drawn = self.lanes.drawn_names
+        names = set(values) if drawn.isdisjoint(values) else {*values, *drawn}
+        if not drawn.isdisjoint(values):  # what was drawn for such lanes does not say any more what their models are
+            assert self.lanes.drawn is not None
+            self.lanes.drawn.rows[lanes, 0] = _core.MUJOCO_DRAWN_CHANGED
+        computed = not names.isdisjoint(model_fields.CONSTANTS)
         for lane in lanes.tolist():
             before, since = self._changes.setdefault(lane, ({}, {}))
             model = self.lanes.source.model(lane)
-            since.update({name: model_fields.read(model, name) for name in values})
+            since.update({name: model_fields.read(model, name) for name in names})
             if computed:
                 before.update(since)
                 since.clear()

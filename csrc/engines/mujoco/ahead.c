@@ -421,9 +421,10 @@ void be_mujoco_begin_together(be_batch *batch, const int64_t *lanes, int64_t cou
     if (count < 2 || be_mujoco_has_callbacks(source)) return;
     int64_t longest = 0, shortest = INT64_MAX;
     for (int64_t k = 0; k < count; k++) {
-        be_error error; /* of a lane that fails: its reset will fail in the same way */
+        be_error error;
         const int64_t steps = source->begin(batch, lanes[k], &error);
-        source->lanes[lanes[k]].settles = steps + 1;
+        if (steps < 0) batch->driver->failures[lanes[k]] = error; /* for be_mujoco_settle */
+        source->lanes[lanes[k]].settles = steps < 0 ? -1 : steps + 1;
         longest = steps > longest ? steps : longest;
         shortest = steps > 0 && steps < shortest ? steps : shortest;
     }

@@ -56,16 +56,19 @@ int be_mujoco_advance(be_batch *batch, int64_t lane, const be_rows *rows, int un
 }
 
 /* What was of the lane's last episode is of no use in the next one. */
-static void leave_behind(be_batch *batch, int64_t lane) {
+static int leave_behind(be_batch *batch, int64_t lane, be_error *error) {
     int64_t *fingerprint = &((int64_t *)batch->state[MJ_FINGERPRINT])[lane];
     be_mujoco_drop_ahead(batch, lane);
-    if (be_mujoco_is_new(batch, lane)) be_mujoco_begin_acting(batch, lane);
+    const int is_new = be_mujoco_is_new(batch, lane);
+    if (is_new) be_mujoco_begin_acting(batch, lane);
     *fingerprint = be_mujoco_source_of(batch)->fingerprint;
+    return be_mujoco_settle_model(batch, lane, is_new, error);
 }
 
 int be_mujoco_begin_controlled(be_batch *batch, int64_t lane, be_error *error) {
     int unstable;
-    leave_behind(batch, lane);
+    const int status = leave_behind(batch, lane, error);
+    if (status != BE_OK) return status;
     return be_mujoco_run(batch, lane, be_mujoco_call_begin, &(const be_mujoco_order){0}, &unstable, error);
 }
 
@@ -77,7 +80,8 @@ int be_mujoco_begin(be_batch *batch, int64_t lane, be_error *error) {
 
 int be_mujoco_reset(be_batch *batch, int64_t lane, be_error *error) {
     int unstable;
-    leave_behind(batch, lane);
+    const int status = leave_behind(batch, lane, error);
+    if (status != BE_OK) return status;
     return be_mujoco_run(batch, lane, be_mujoco_call_reset, &(const be_mujoco_order){0}, &unstable, error);
 }
 
@@ -98,8 +102,13 @@ int be_mujoco_drop(be_batch *batch, int64_t lane, be_error *error) {
 int be_mujoco_settle(be_batch *batch, int64_t lane, be_error *error) {
     const be_mujoco_source *source = be_mujoco_source_of(batch);
     be_mujoco_lane *handles = &source->lanes[lane];
-    const int64_t begun = handles->settles, steps = begun ? begun - 1 : source->begin(batch, lane, error);
+    const int64_t begun = handles->settles;
     handles->settles = 0;
+    if (begun < 0) { /* it has failed; beginning again would draw other numbers */
+        *error = batch->driver->failures[lane];
+        return error->status;
+    }
+    const int64_t steps = begun ? begun - 1 : source->begin(batch, lane, error);
     if (steps < 0) return error->status;
     if (steps == 0) return BE_OK;
     int unstable, status = BE_OK; /* if it is, MuJoCo has reset the lane, which is a start, too */

@@ -93,6 +93,8 @@ static inline const void *be_mujoco_action_at(const be_batch *batch, const be_ro
 
 /* ---- models.c ----------------------------------------------------------------------------------------- */
 
+/* Gives a lane whose episode begins the compiled model again, if it is new and its start has drawn none. */
+int be_mujoco_settle_model(be_batch *batch, int64_t lane, int is_new, be_error *error);
 /* What a snapshot of a lane has of its model, after its other bytes. */
 size_t be_mujoco_drawn_bytes(const be_mujoco_source *source);
 void be_mujoco_save_drawn(const be_mujoco_source *source, int64_t lane, void *bytes);

@@ -39,6 +39,11 @@ void be_mujoco_share_model(be_mujoco_source *source, int64_t lane, int64_t index
     __atomic_store_n(&made->model, handles->model, __ATOMIC_RELEASE); /* other lanes' threads see all of it */
 }
 
+void be_mujoco_take_shared(be_mujoco_source *source, int64_t lane, int64_t index) {
+    source->lanes[lane].own = 0;
+    (void)share(source, lane, index);
+}
+
 /* Gives the lane the model that its row says. */
 static int take(const be_mujoco_source *source, int64_t lane, int raw) {
     double *row = row_of(source, lane);
@@ -56,8 +61,9 @@ int be_mujoco_draw_model(be_batch *batch, int64_t lane, be_error *error) {
     const be_mujoco_source *source = be_mujoco_source_of(batch);
     be_rng *rng = &batch->rng[lane];
     if (source->drawn == NULL)
-        return be_fail(error, BE_ERROR_ENGINE, lane, "be_mujoco_draw_model needs a table: .drawn = drawn");
+        return be_fail(error, BE_ERROR_ENGINE, lane, "be_mujoco_draw_model needs a table with rows: .drawn = drawn");
     double *row = row_of(source, lane);
+    source->lanes[lane].drew = 1;
     if (source->num_pool) {
         row[0] = 1 + (double)be_rng_integers(rng, 0, source->num_pool);
     } else {
@@ -68,6 +74,16 @@ int be_mujoco_draw_model(be_batch *batch, int64_t lane, be_error *error) {
     }
     if (take(source, lane, 1)) return BE_OK;
     return be_fail(error, BE_ERROR_ENGINE, lane, "the model of its episode could not be made");
+}
+
+int be_mujoco_settle_model(be_batch *batch, int64_t lane, int is_new, be_error *error) {
+    const be_mujoco_source *source = be_mujoco_source_of(batch);
+    const int drew = source->lanes[lane].drew;
+    source->lanes[lane].drew = 0;
+    if (drew || !is_new || source->drawn == NULL || row_of(source, lane)[0] == MJ_NOT_DRAWN) return BE_OK;
+    memset(row_of(source, lane), 0, be_mujoco_drawn_bytes(source));
+    if (take(source, lane, 0)) return BE_OK;
+    return be_fail(error, BE_ERROR_ENGINE, lane, "its compiled model could not be made again");
 }
 
 const double *be_mujoco_drawn_of(const be_batch *batch, int64_t lane, int64_t *count) {
@@ -98,6 +114,7 @@ void be_mujoco_load_drawn(be_batch *batch, int64_t lane, const void *bytes) {
     double *row = row_of(source, lane);
     if (memcmp(row, bytes, size) == 0 && row[0] != MJ_DRAWN_FAILED) return;
     memcpy(row, bytes, size);
+    if (row[0] == MJ_DRAWN_CHANGED) return; /* such a model is not in snapshots, as none is that set_params has made */
     if (row[0] != MJ_NOT_DRAWN && row[0] != MJ_DRAWN_FAILED) {
         const int of_pool = row[0] >= 1 && row[0] <= (double)source->num_pool && row[0] == floor(row[0]);
         const size_t numbers = size - sizeof *row;

@@ -25,7 +25,12 @@ enum { MJ_UNSTABLE = 4 };
 enum { MJ_WHOLE, MJ_STILL, MJ_MUTE, MJ_KINDS };
 
 /* The first number of a row of be_mujoco_source.drawn. */
-enum { MJ_DRAWN_FAILED = -2, MJ_DRAWN_OWN, MJ_NOT_DRAWN /* 0: the model is as it was compiled */ };
+enum {
+    MJ_DRAWN_CHANGED = -3, /* the user has set a field since that is drawn: the numbers do not say what the model is */
+    MJ_DRAWN_FAILED,
+    MJ_DRAWN_OWN,
+    MJ_NOT_DRAWN /* 0: the model is as it was compiled */
+};
 
 enum { MJ_ACTING = 4 }; /* the most rows of be_mujoco_source.acting */
 
@@ -64,6 +69,7 @@ typedef struct be_mujoco_lane {
     int ready;
     int rows;       /* of constraints in its last step: lanes of about as many are stepped together */
     int own;        /* 1: its model is nobody else's */
+    int drew;       /* 1: be_mujoco_draw_model was called for the episode that is about to begin */
     int64_t pooled; /* its model is this one of the pool, counted from 1; 0: it is not */
     /* Where it is about to be reset: how many steps it settles for, plus 1; 0: its episode has not been begun. */
     int64_t settles;
@@ -268,6 +274,8 @@ void be_mujoco_compare(const be_mujoco_source *source, const float *actions, int
 
 /* Puts the model that a lane has, which must be its own, into the pool: the lane then has it from there. */
 void be_mujoco_share_model(be_mujoco_source *source, int64_t lane, int64_t index);
+/* Gives a lane a model of the pool that has been made, in place of its own. */
+void be_mujoco_take_shared(be_mujoco_source *source, int64_t lane, int64_t index);
 
 /* Gives data that is nobody's (`slot`) the results of the lane's last step or, if `stepped` is 0, of its last reset,
  * with the lane's model, or with `model`, which differs from it only in what the physics does not depend on. A last

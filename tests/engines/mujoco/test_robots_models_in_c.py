@@ -177,12 +177,105 @@ def test_fields_of_the_user_stay(in_c, model):
     assert 1 < len(friction) <= 4
 
 
+@pytest.mark.parametrize("pool", [0, 4])
+def test_pickles_hold_a_drawn_field_that_the_user_has_set(pool, in_c, model):
+    env = make(in_c, model, model_pool=pool)
+    env.reset(seed=1)
+    env.set_params(geom_friction=np.full(model.geom_friction.shape, 0.3))
+    copy = pickle.loads(pickle.dumps(env))
+    for one, other in zip(env.get_attr("model"), copy.get_attr("model"), strict=True):
+        assert (one.geom_friction == 0.3).all()
+        for name in ("geom_friction", "body_mass", "body_inertia", "dof_armature"):
+            assert getattr(one, name).tobytes() == getattr(other, name).tobytes()
+    assert alike(play(copy, 9), play(env, 9))
+    assert all(one.geom("fl_foot").friction[0] != 0.3 for one in env.get_attr("model"))  # drawn anew
+
+
+def test_what_a_seeded_lane_does_depends_on_the_seed_alone(model, tmp_path):
+    drawing = "    const int status = be_mujoco_draw_model(b, lane, error);"
+    assert START.count(drawing) == 1
+    sometimes = START.replace(
+        drawing, f"    int status = BE_OK;\n    if (be_rng_double(&b->rng[lane]) < 0.5)\n{drawing}"
+    )
+    sometimes = sometimes.replace("const int status = be_mujoco_draw_model", "    status = be_mujoco_draw_model")
+    edits = {key: sometimes if value == START else value for key, value in EDITS.items()}
+    for pool in (0, 4):
+        env = make(compiled(tmp_path, f"Sometimes{pool}", edits), model, model_pool=pool)
+        first = env.reset(seed=3)[0].copy()
+        env.reset(seed=4)
+        assert env.reset(seed=3)[0].tobytes() == first.tobytes()
+
+
+def test_a_model_that_cannot_be_restored(in_c, model, monkeypatch):
+    from batchenv.envs.mujoco import drawn
+
+    env = make(in_c, model, model_pool=0)
+    env.reset(seed=1)
+    saved = env.snapshot()
+    env.reset(seed=2)
+
+    def refuse(*arguments, **keywords):
+        raise MemoryError("no room")
+
+    monkeypatch.setattr(drawn.fields, "set_fields", refuse)
+    with pytest.raises(RuntimeError, match="lane 0 cannot be restored: the model") as failed:
+        env.restore(saved)
+    assert isinstance(failed.value.__cause__, MemoryError)
+
+
+def test_drawn_fields_are_no_keywords(in_c, model):
+    with pytest.raises(ValueError, match="geom_friction is drawn for each episode"):
+        make(in_c, model, geom_friction=model.geom_friction)
+
+
 def test_lanes_share_the_models_of_the_pool(in_c, model):
     env = make(in_c, model, lanes=16, num_threads=2)
     env.reset(seed=1)
     play(env, 9)
     source = env._backend.translator.lanes.source
     assert len({id(source.model(lane)) for lane in range(16)}) <= 4
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_settling_tasks_fail_alike_whoever_begins_with_them(threads, model, tmp_path):
+    """Lanes that begin together draw once, as one that begins alone does."""
+    tables = TABLES.replace("BE_ADD, -0.5, 1,", "BE_ADD, -9, 9,")
+    begin = """
+static int64_t begin(be_batch *b, int64_t lane, be_error *error) {
+    const be_mujoco_view *model = be_mujoco_of(b);
+    double *qpos = be_mujoco_arrays(b, lane)[MJ_QPOS];
+    be_append(qpos, model->init_qpos, model->num_qpos);
+    be_append(be_mujoco_arrays(b, lane)[MJ_QVEL], model->init_qvel, model->num_qvel);
+    be_terrain_start(b, lane, &terrain, 1);
+    if (be_mujoco_draw_model(b, lane, error) != BE_OK || be_mujoco_begin(b, lane, error) != BE_OK) return -1;
+    return 20;
+}
+static int open_settling(be_batch *b, const void *engine, be_error *error) {
+    return be_mujoco_open_settling(b, engine, begin, error);
+}
+static int start(be_batch"""
+    edits = {**EDITS, "enum { ACTION = MJ_FIELDS };": tables, "static int start(be_batch": begin}
+    edits["    return be_mujoco_start(b, lane, be_param_of(b, NOISE, lane), 0, error);"] = (
+        "    return be_mujoco_settle(b, lane, error);"
+    )
+    edits["    MJ_MEMBERS, "] = '    MJ_MEMBERS_OPENED("MuJoCo", open_settling, BE_LANE_BY_LANE), '
+    env_id = compiled(tmp_path, f"Settling{threads}", edits)
+    found = []
+    for lanes in (range(8), [0], [5]):
+        env = make(env_id, model, lanes=len(lanes), model_pool=0, num_threads=threads)
+        results = []
+        for seed in range(4):
+            try:
+                env.reset(seed=[100 * seed + lane for lane in lanes])
+                failed = []
+            except batchenv.LaneError as error:
+                failed = error.env_id.tolist()
+            results.append([k in failed for k in range(len(lanes))])
+        found.append(results)
+    assert 0 < sum(failed for result in found[0] for failed in result) < 32
+    for one, lane in ((found[1], 0), (found[2], 5)):
+        for alone, together in zip(one, found[0], strict=True):
+            assert alone[0] == together[lane]
 
 
 def test_one_lane_fails_whose_model_cannot_be(in_c, model, tmp_path):
