@@ -94,6 +94,16 @@ def seconds(text: str) -> float:
     return value
 
 
+def confidence(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
+    if not 0 < value < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} must be a number between 0 and 1, such as 0.95")
+    return value
+
+
 def print_build() -> None:
     from batchenv.cli.bench import environment
 
@@ -107,16 +117,21 @@ def print_build() -> None:
         print(f"{key}: {'not installed' if value is None else value}")
 
 
-def bench(options: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
-    from batchenv.cli import bench, report
-
-    ids = [env_id for text in options.ids for env_id in environments(text, options.cflags)]
-    for path in filter(None, (options.json, options.plot, options.report)):  # before minutes of measuring, not after
+def refuse_unwritable(parser: argparse.ArgumentParser, *paths: str | None) -> None:
+    """Ends the program if one of these files could not be written: before minutes of work, not after."""
+    for path in filter(None, paths):
         folder = os.path.dirname(os.path.abspath(path))
         if not os.path.isdir(folder):
             parser.error(f"cannot write {path}: there is no folder {folder}")
         if os.path.isdir(path):
             parser.error(f"cannot write {path}: it is a folder; name a file in it")
+
+
+def bench(options: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
+    from batchenv.cli import bench, report
+
+    ids = [env_id for text in options.ids for env_id in environments(text, options.cflags)]
+    refuse_unwritable(parser, options.json, options.plot, options.report)
     if options.plot and (problem := bench.plot_problem(options.plot)):
         parser.error(problem)
     ids = ids or batchenv.list_envs(None)
@@ -200,9 +215,10 @@ def check(options: argparse.Namespace) -> int:
     return 0 if report.passed else 1
 
 
-def evaluate(options: argparse.Namespace) -> None:
+def evaluate(options: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
     from batchenv.cli import evaluate
 
+    refuse_unwritable(parser, options.json)
     result = evaluate.run(
         environment_id(options.id, options.cflags),
         options.policy,
@@ -291,7 +307,7 @@ def make_parser() -> argparse.ArgumentParser:
     command.add_argument("--seed", type=int, default=0, help="of the first episode; default %(default)s")
     command.add_argument("--num-envs", type=positive_int, help="lanes; default: as many as episodes, at most 64")
     command.add_argument("--info", dest="infos", action="append", default=[], metavar="NAME", help="also in the table")
-    command.add_argument("--confidence", type=float, default=0.95, help="of the intervals; default %(default)s")
+    command.add_argument("--confidence", type=confidence, default=0.95, help="of the intervals; default %(default)s")
     command.add_argument("--progress", action="store_true", help="shows a bar (tqdm)")
     command.add_argument("--video", metavar="FOLDER", help="a video of the first episode")
     command.add_argument("--json", metavar="FILE", help="writes the table of episodes")
@@ -353,7 +369,7 @@ def main(arguments: list[str] | None = None) -> int:
         elif options.command == "new":
             new(options)
         elif options.command == "evaluate":
-            evaluate(options)
+            evaluate(options, parser)
         else:
             bench(options, parser)
     except (TypeError, ValueError, MemoryError, OSError, DependencyNotInstalled) as error:

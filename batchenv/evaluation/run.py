@@ -130,11 +130,8 @@ class _Run:
         env, count = self._env, self._env.num_envs
         bar = _bar(len(self._seeds)) if progress else None
         starts, resetting = np.ones(count, np.bool_), np.zeros(count, np.bool_)
-        if self.seeded:
-            first = [*self._seeds[: self._next], *[None] * (count - self._next)]
-            observations, _ = env.reset(seed=first, options={**self._options} or None)
-        else:
-            observations, _ = env.reset(seed=seed, options={**self._options} or None)
+        first = [*self._seeds[: self._next], *[None] * (count - self._next)]
+        observations, _ = env.reset(seed=first if self.seeded else seed, options={**self._options} or None)
         try:
             self._videos.take(self._playing())
             while (self._episode >= 0).any():

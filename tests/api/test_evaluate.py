@@ -269,6 +269,10 @@ def test_command_line(tmp_path, monkeypatch, capsys):
     assert "return_mean: " in capsys.readouterr().out
     written = json.loads((tmp_path / "out.json").read_text())
     np.testing.assert_array_equal(written["episodes"]["return"], single("CartPole-v1", upright, range(9))[0])
+    for wrong in (["--json", "nowhere/out.json"], ["--confidence", "95"]):  # before the episodes are played
+        with pytest.raises(SystemExit):
+            main(["evaluate", "CartPole-v1", "--policy", "my_agent:fail", *wrong])
+        assert wrong[1] in capsys.readouterr().err
     for policy, message in (("my_agent", "module:function"), ("nobody:act", "no module"), ("my_agent:go", "no 'go'")):
         assert main(["evaluate", "CartPole-v1", "--policy", policy]) == 2
         assert message in capsys.readouterr().err

@@ -217,10 +217,10 @@ class Task(Translator):
     def set_fields(self, lanes: NDArray[np.int64], values: dict[str, Any]) -> None:
         """Gives lanes models of their own; see `fields.set_fields`."""
         model_fields.set_fields(self.lanes, lanes, values)
-        drawn = self.lanes.drawn_names
-        names = set(values) if drawn.isdisjoint(values) else {*values, *drawn}
-        if not drawn.isdisjoint(values):  # what was drawn for such lanes does not say any more what their models are
-            assert self.lanes.drawn is not None
+        names = set(values)
+        if self.lanes.drawn is not None and not names.isdisjoint(self.lanes.drawn_names):
+            # What was drawn for such lanes does not say any more what their models are.
+            names |= self.lanes.drawn_names
             self.lanes.drawn.rows[lanes, 0] = _core.MUJOCO_DRAWN_CHANGED
         computed = not names.isdisjoint(model_fields.CONSTANTS)
         for lane in lanes.tolist():
