@@ -2,7 +2,7 @@
 
 @cython.final
 @cython.no_gc  # the collector would clear arrays that workers write; nothing held here refers back to this object
-cdef class Batch(SavedLanes):
+cdef class Batch(PlannedLanes):
     """`num_lanes` lanes of one env type. They are stepped together, or some are sent and received when they are
     finished.
 

@@ -93,6 +93,7 @@ cdef extern from "rng.h" nogil:
         uint64_t state_lo, state_hi, inc_lo, inc_hi
         uint32_t buffered, has_buffered
     double be_rng_double(be_rng *rng)
+    void be_rng_seed_words(be_rng *rng, const uint32_t *words, size_t n)
     double be_rng_standard_normal(be_rng *rng)
     uint64_t be_rng_bounded(be_rng *rng, uint64_t last)
 
@@ -167,6 +168,7 @@ cdef extern from "batchenv.h" nogil:
         double *episode_return
         double *episode_seconds
         int64_t *episode_length
+        int64_t *episode_entry
         int64_t *lane
         void *port[BE_MAX_PORTS]
         void *final[BE_MAX_PORTS]
@@ -312,9 +314,48 @@ cdef extern from "core/load/types.h" nogil:
     const be_env_type *be_type_at(const be_isa *, int64_t)
     const be_env_type *be_type_named(const be_isa *, const char *)
 
+cdef extern from "batchenv.h" nogil:
+    double be_param_of(const be_batch *, int, int64_t)
+
 cdef extern from "core/params.h" nogil:
     int be_batch_configure(be_batch *, const double *, const double *const *, be_error *)
     int be_batch_check_options(const be_batch *, const double *, be_error *)
+
+cdef extern from "core/agenda.h" nogil:
+    ctypedef enum be_agenda_order:
+        BE_IN_ORDER, BE_SHUFFLED, BE_SAMPLED
+    enum:
+        BE_NO_ENTRY, BE_UNDECIDED, BE_BEGUN
+    ctypedef struct be_agenda_place:
+        int64_t stream, taken, entry, next
+    ctypedef struct be_agenda:
+        be_agenda_order order
+        int repeat
+        uint64_t key
+        int64_t streams, count, sum_rows
+        const double *sums
+        const int64_t *guides
+        const int64_t *starts
+        const int64_t *members
+        const uint8_t *seeded
+        const be_rng *rng
+        const uint32_t *words
+        const int64_t *word_starts
+        const double *options
+        const uint8_t *has_options
+        const int *params
+        const double *values
+        const void **snapshots
+        const int64_t *snapshot_rows
+        int num_options, num_params
+        int (*prepare)(void *, int64_t, int64_t, be_error *) noexcept nogil
+        void *context
+        be_agenda_place *places
+    void be_agenda_guide(const double *, int64_t, int64_t *)
+    int64_t be_agenda_item(const be_agenda *, int64_t, int64_t)
+    int64_t be_agenda_decide(be_agenda *, int64_t)
+    int be_agenda_begin(be_batch *, const int64_t *, int64_t, const be_rows *, be_error *)
+    void be_batch_set_agenda(be_batch *, be_agenda *, int)
 
 cdef extern from "core/episode.h" nogil:
     ctypedef enum be_autoreset:
@@ -358,6 +399,7 @@ cdef extern from "core/snapshot.h" nogil:
     int64_t be_snapshot_bytes(const be_batch *, int64_t)
     void be_snapshot_save(const be_batch *, const int64_t *, int64_t, void *)
     int be_snapshot_check(const be_batch *, const void *, int64_t, be_error *)
+    int be_snapshot_waits(const be_batch *, const void *, int64_t)
     int64_t be_snapshot_count(const void *)
     void be_snapshot_params(const void *, int64_t, double *)
     void be_snapshot_load(be_batch *, const void *, const int64_t *, const int64_t *, int64_t)

@@ -3,6 +3,7 @@
 cdef enum:  # places of arrays in an Output; the first four are those of _NAMES, and the others follow these
     OBSERVATION, REWARD, TERMINATED, TRUNCATED
     RETURN, LENGTH, SECONDS  # of episodes, with statistics
+    ENTRY  # of a plan, of which an episode was
     RAW, RAW_REWARD  # what the C side writes, where that is treated
     STARTED  # which rows are an episode's first, if some info asks
     LANES  # of rows in the order in which lanes got finished
@@ -56,8 +57,11 @@ cdef class Layout:
     cdef bint nested[BE_MAX_PORTS]  # in a dict of infos
     cdef int info_ports[BE_MAX_PORTS]
     cdef int num_infos
+    cdef bint says_episode  # some info has that name
     cdef bint partial_infos  # some rows of some info are left out
     cdef bint recording  # episode statistics
+    cdef bint tells_entries  # of a plan, of episodes that end
+    cdef object labels  # an array with one for each entry, and a last one for none; or None
     cdef bint goes_on  # games that last longer than an episode have theirs at their end
     cdef bint same_step
 
@@ -121,7 +125,8 @@ cdef class Layout:
             row["dtype"], row["shape"] = _form(&batch.space[<int>row["index"]])
             if 0 in row["shape"]:
                 continue  # prepare() has left it out
-            if self.recording and (row["groups"] or [row["key"]])[0] in ("episode", "_episode"):
+            self.says_episode |= (row["groups"] or [row["key"]])[0] in ("episode", "_episode")
+            if self.recording and self.says_episode:
                 raise ValueError(f"record_episode_statistics puts the statistics into infos['episode'], and type "
                                  f"{batch.type.name.decode()} has the info {row['name']!r} of its own (row "
                                  f"{row['index']} of .ports): give that another name, or leave "
@@ -145,6 +150,12 @@ cdef class Layout:
         self._list_arrays()
         return 0
 
+    cdef int set_plan(self, bint tells_entries, object labels) except -1:
+        """Sets what infos say of a plan. Outputs that were made before must not be used any more."""
+        self.tells_entries, self.labels = tells_entries, labels
+        self._list_arrays()
+        return 0
+
     cdef int _list_arrays(self) except -1:
         """Fills `forms`."""
         cdef void *observed = &_rows.port[self.port]
@@ -158,6 +169,7 @@ cdef class Layout:
         self._form(RETURN, recorded, &_rows.episode_return, "float64")
         self._form(LENGTH, recorded, &_rows.episode_length, "int64")
         self._form(SECONDS, recorded, &_rows.episode_seconds, "float64")
+        self._form(ENTRY, FOR_ALL if self.tells_entries else 0, &_rows.episode_entry, "int64")
         self._form(LANES, FOR_RESULTS, &_rows.lane, "int64")
         self._form(FAILED, FOR_RESULTS, &_rows.failed, "uint8", (), False)
         self._form(STARTED, FOR_RESULTS | (FOR_STEP if self.partial_infos else 0), &_rows.started, "uint8", (), False)

@@ -43,7 +43,7 @@ cdef class Output:
         arrays.first = 0
         arrays.started = NULL
         arrays.episode_return = arrays.episode_seconds = NULL
-        arrays.episode_length = NULL
+        arrays.episode_length = arrays.episode_entry = NULL
         for place in range(self.used):
             form, array = &self.layout.forms[place], PyList_GET_ITEM(self.arrays, place)
             if form.member and array != <PyObject *>None:
@@ -225,9 +225,9 @@ cdef class Output:
                     info[row["mask"]] = present
         if self.layout.texts is not None:
             self.tell_codes(info, np.ones(rows, np.bool_))
-        if finished and (self.layout.recording or self.layout.same_step):
+        if finished and (self.layout.recording or self.layout.same_step or self.layout.tells_entries):
             done = self.done()
-            if self.layout.recording:
+            if self.layout.recording or self.layout.tells_entries:
                 self.tell_episodes(info, done, False)
             if self.layout.same_step:
                 self._tell_finals(infos, arrays, done)
@@ -247,15 +247,37 @@ cdef class Output:
         return info
 
     cdef int tell_episodes(self, dict info, object done, bint always) except -1:
-        """Adds the statistics, in the keys of gymnasium.wrappers.vector.RecordEpisodeStatistics. Of `done`, episodes
-        whose game goes on have none."""
-        if self.layout.goes_on:
-            done = <object>self.at(LENGTH) > 0
-            if not always and not done.any():
-                return 0
-        info["episode"] = {"r": self.at(RETURN), "l": self.at(LENGTH), "t": self.at(SECONDS)}
+        """Adds the statistics, in the keys of gymnasium.wrappers.vector.RecordEpisodeStatistics, and what the plan says
+        of the episodes that have ended. Of `done`, episodes whose game goes on have none."""
+        cdef dict told = {}
+        if self.layout.recording:
+            if self.layout.goes_on:
+                done = <object>self.at(LENGTH) > 0
+                if not always and not done.any():
+                    return 0
+            told = {"r": self.at(RETURN), "l": self.at(LENGTH), "t": self.at(SECONDS)}
+        if self.layout.tells_entries:
+            if self.layout.goes_on:
+                going = <object>self.at(ENTRY) == BE_UNDECIDED
+                done = done & ~going
+                self.at(ENTRY)[going] = BE_NO_ENTRY
+                if not always and not done.any():
+                    return 0
+            told["entry"] = self.at(ENTRY)
+            if self.layout.labels is not None:
+                told["label"] = self._labels(told["entry"], done)
+        info["episode"] = told
         info["_episode"] = done
         return 0
+
+    cdef cnp.ndarray _labels(self, cnp.ndarray entries, cnp.ndarray done):
+        """The labels of entries where episodes have ended, which are `done`, and that of no entry elsewhere."""
+        cdef cnp.ndarray known = self.layout.labels, told, ended
+        if known.dtype == object or cnp.PyArray_NDIM(entries) > 1:
+            return known[entries]  # the last one is for -1
+        told, ended = np.zeros(self.rows, known.dtype), _list(done)  # for no entry that is what zeros are
+        told[ended] = known[entries[ended]]
+        return told
 
     cdef int _tell_finals(self, Infos info, const be_rows *arrays, cnp.ndarray done) except -1:
         """SAME_STEP's final_obs and final_info, in the form of SyncVectorEnv."""
@@ -315,7 +337,7 @@ cdef class Output:
         for k in range(self.layout.num_infos):
             _tell(info, self.layout.infos[k], self.at(self.layout.first_info + k), None)
         self.tell_codes(info, None)
-        if self.layout.recording:
+        if self.layout.recording or self.layout.tells_entries:
             self.tell_episodes(info, self.done(), True)
         if self.layout.same_step:
             info["final_obs"], info["_final_obs"] = self.layout.present(self.finals()), self.done()

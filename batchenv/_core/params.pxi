@@ -18,6 +18,7 @@ cdef class Params:
     cdef list texts  # of TEXT params, as bytes; None for others. They never change
     cdef const char *text_pointers[BE_MAX_PARAMS]
     cdef const double *column_pointers[BE_MAX_PARAMS]
+    cdef object planned  # numbers, intc, of those that change from episode to episode; None: none do
     cdef const double **pointers  # to the columns, as C takes them; NULL: there are none
 
     cdef int start(self, const be_env_type *env_type, int64_t num_lanes, dict values) except -1:
@@ -42,6 +43,7 @@ cdef class Params:
     cdef dict get(self):
         """{name: the value, or an array (num_lanes,) where lanes differ, of float64, int64, bool or texts}."""
         params = {}
+        self._read_planned()
         for i, row in enumerate(self.rows):
             column = self.columns[i]
             if self.texts[i] is not None:
@@ -54,9 +56,39 @@ cdef class Params:
     cdef int set(self, dict values, lanes) except -1:
         """values: {name: one value, or an array (num_lanes,)}. lanes: a bool mask; None: all lanes."""
         cdef be_error error
-        cdef Params changed = self._changed(values, lanes)
+        cdef Params changed
+        self._read_planned()
+        changed = self._changed(values, lanes)
         _check(be_batch_configure(self.batch, changed.numbers, changed.pointers, &error), &error)
         self._take(changed)
+        return 0
+
+    cdef int plan(self, object numbers) except -1:
+        """Lets these params (None: none) have a value per lane that changes from episode to episode, after the batch
+        has got the agenda that changes them. If that raises, nothing has changed."""
+        cdef be_error error
+        cdef int status
+        self._read_planned()
+        self._point()
+        status = be_batch_configure(self.batch, self.numbers, self.pointers, &error)
+        _check(status, &error)
+        self.planned = numbers
+        return 0
+
+    cdef int _read_planned(self) except -1:
+        """Takes over what episodes have changed."""
+        cdef int64_t lane
+        cdef double[::1] column
+        cdef int i
+        if self.planned is None:
+            return 0
+        for i in self.planned:
+            column = np.empty(self.num_lanes)
+            for lane in range(self.num_lanes):
+                column[lane] = be_param_of(self.batch, i, lane)
+            own = np.asarray(column)
+            self.numbers[i] = own[0]
+            self.columns[i] = None if (own == own[0]).all() else own
         return 0
 
     cdef int _take(self, Params other) except -1:

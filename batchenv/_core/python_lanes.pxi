@@ -113,6 +113,7 @@ cdef class PythonLanes(MadeType):
     Attributes:
         envs: a list of one env per lane.
         orders: per lane, (seed, options) for a reset that a user has asked for, or None; it is used once.
+        agenda, planned: the Agenda that lanes follow, and (seed, options) for each of its entries; or None.
         renew: a function that makes a lane's env anew, called before the reset that follows its failure; None: that env
             is reset as it is.
         interrupt: a KeyboardInterrupt or the like that an env has raised; until it is None again, lanes do nothing.
@@ -123,7 +124,8 @@ cdef class PythonLanes(MadeType):
     cdef list observations, taken
     cdef LanePart only_action, only_observation
     cdef object build_action, objects_of
-    cdef public list envs, orders, actions
+    cdef public list envs, orders, actions, planned
+    cdef public Agenda agenda
     cdef public object interrupt, renew
     cdef public bint keeps_final
     cdef list last, final, infos, final_infos, objects, problems
@@ -283,7 +285,8 @@ cdef class PythonLanes(MadeType):
         return 0
 
     cdef int reset(self, int64_t lane, const be_rows *rows) except -1:
-        order, self.orders[lane] = self.orders[lane], None
+        order = self.order(lane, BE_NO_ENTRY if self.agenda is None else self.agenda.c.places[lane].entry)
+        self.orders[lane] = None
         if lane in self.broken:
             self.renew(lane)
             self.broken.discard(lane)
@@ -297,6 +300,14 @@ cdef class PythonLanes(MadeType):
         self.show(lane, rows, observation, "reset()'s observation")
         self.note(lane, observation, info, "reset()")
         return 0
+
+    cpdef object order(self, int64_t lane, int64_t entry):
+        """(seed, options) for the next reset of a lane, or None; entry: of the agenda, for its episode."""
+        order = self.orders[lane]
+        if entry < 0 or self.planned is None:
+            return order
+        seed, options = self.planned[entry]
+        return seed, (options if order is None or not order[1] else order[1])
 
 
 cpdef object own_info(object info):

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from batchenv import _core, text
 from batchenv.arguments.messages import unknown_keyword, unknown_option
 from batchenv.backend.lanes import mask_of, spread, state_columns
-from batchenv.backend.protocol import Backend, Drawer, Flags, InfoDict, LaneSpaces, Options, ResetNeeded, Shortcuts
+from batchenv.backend.planned import PlannedBackend
+from batchenv.backend.protocol import Drawer, Flags, InfoDict, LaneSpaces, Options, ResetNeeded, Shortcuts
 from batchenv.backend.snapshot import Snapshot
 from batchenv.backend.transforms import DEFAULTS, Transforms, flag
 from batchenv.backend.translator import Translator
@@ -44,7 +45,7 @@ def _space_of_port(description: tuple) -> spaces.Space[Any]:
     return spaces.Box(np.array(low, dtype).reshape(shape), np.array(high, dtype).reshape(shape), shape, dtype)
 
 
-class CoreBackend(Backend):
+class CoreBackend(PlannedBackend):
     """See `Backend`.
 
     Attributes:

@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from batchenv._core import LaneError, LanePendingError
 from batchenv.arguments.seeds import Seeds
+from batchenv.backend.course import Course
 from batchenv.backend.snapshot import Snapshot
 
 __all__ = ["Backend", "Drawer", "LaneError", "LanePendingError", "LaneSpaces", "ResetNeeded", "Shortcuts"]
@@ -196,6 +197,29 @@ class Backend(Protocol):
             observations, rewards, terminations, truncations, infos, actions, with a first axis of steps.
         """
         raise self._lacks("rollout()")
+
+    def set_plan(self, course: Course | None, places: NDArray[np.int64] | None = None) -> None:
+        """Lets lanes follow a plan; None: none any more. No lane may be in flight. places: see `places`; None: its
+        beginning. If it raises, nothing has changed."""
+        raise self._lacks("plan()")
+
+    def set_weights(self, course: Course) -> None:
+        """The same for a plan that differs from the present one in its weights only; lanes may be in flight."""
+        raise self._lacks("plan()")
+
+    def skip_entries(self, lanes: NDArray[np.int64], skip: bool = True) -> None:
+        """Lets the next episodes of these lanes be none of the plan; skip=False: takes that back."""
+        raise self._lacks("plan()")
+
+    def places(self) -> NDArray[np.int64]:
+        """Of each lane (num_envs, 4): its stream in the plan, how many entries it has had, the entry of its present
+        episode (-1: none), and that of its next one, where that is decided (-2: it is not)."""
+        raise self._lacks("plan()")
+
+    def put_places(self, places: NDArray[np.int64], lanes: NDArray[np.int64]) -> None:
+        """Sets the places of these lanes to rows that `places` of the same plan, or of one with fewer entries, has
+        returned."""
+        raise self._lacks("plan()")
 
     def snapshot(self, lanes: NDArray[np.int64]) -> Snapshot:
         """Everything that decides what these lanes do next."""

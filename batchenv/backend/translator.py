@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -95,6 +95,18 @@ class Translator:
         Raises:
             TypeError, ValueError: a wrong shape or value. Nothing has changed.
         """
+
+    def check_entries(self, values: dict[str, NDArray[Any]], count: int) -> None:
+        """Checks `fields` that the `count` entries of a plan set: {name: array (count, ...)}.
+
+        Raises:
+            TypeError, ValueError: a wrong shape or value.
+        """
+
+    def preparer(self, values: dict[str, NDArray[Any]]) -> Callable[[int, int], None]:
+        """A function (lane, entry) that sets these `fields` of a lane to those of an entry. It may be called in any
+        thread, by several at once, while other lanes are stepped."""
+        raise NotImplementedError(sorted(values))
 
     def changes(self) -> Any:
         """What `set_fields` has changed, for `take_changes` of another BatchEnv's translator; None if nothing."""

@@ -16,10 +16,10 @@ from batchenv.backend.env_calls import call_env, set_attribute
 from batchenv.backend.lanes import lane_indices, pairs
 from batchenv.backend.protocol import Backend, Lanes, Observations, ResetNeeded
 from batchenv.backend.snapshot import Snapshot
-from batchenv.env.base import Base
+from batchenv.env.planning import Plans
 
 
-class Access(Base):
+class Access(Plans):
     """`BatchEnv.get_params`, `state`, `snapshot`, `get_attr` and their sisters."""
 
     def get_params(self) -> dict[str, Any]:
@@ -124,7 +124,8 @@ class Access(Base):
         if not len(indices):
             raise ValueError(f"lanes={lanes!r} chooses no lane: a snapshot holds at least one")
         with backend.hold():
-            return backend.snapshot(indices)
+            snapshot = backend.snapshot(indices)
+            return snapshot if self.present_plan is None else snapshot.with_places(backend.places()[indices])
 
     def restore(
         self,
@@ -162,11 +163,16 @@ class Access(Base):
             snapshot = Snapshot(snapshot)
         if not isinstance(snapshot, Snapshot):
             raise TypeError(f"snapshot must be a batchenv.Snapshot or bytes, not {type(snapshot).__name__}")
+        snapshot, places = snapshot.without_places()
         with backend.hold():
             sources, targets = pairs(rows, lanes, backend.check_snapshot(snapshot), self.num_envs)
+            if places is not None and len(places) != len(snapshot):
+                raise ValueError("the snapshot is damaged: it has places in a plan for other lanes than its own")
             if self._seeder.known is None and len(targets) != self.num_envs:
                 raise ResetNeeded("restoring some lanes before any reset: call env.reset() once first")
             observations = backend.restore(snapshot, sources, targets)
+            if self.present_plan is not None:
+                self._put_places(backend, None if places is None else places[sources], targets)
             self._drawer.forget(targets)
             self._set_spaces(backend)
             if self._seeder.known is None:

@@ -264,7 +264,7 @@ class BatchEnv(Flights, Rollouts, Access):
             env_id: a list or array of lanes, as EnvPool has it: these are reset, and only their rows are returned, in
                 this order, with `infos["env_id"]`. None: all lanes, or those of the mask.
             seed: int s: lane i gets s + i. A list: one int or None per lane. None: streams go on (the first time: from
-                the seed given at construction, or from the operating system).
+                the seed given at construction, or from the operating system), or lanes take an entry of the `plan`.
             options: "reset_mask": bool array (num_envs,), at least one True; the other lanes stay as they are, and
                 their present observation is returned. Further keys: the environment's, such as "low" and "high"
                 (`python -m batchenv info ID` lists them). Others are refused, unless the environment is written in
@@ -309,7 +309,7 @@ class BatchEnv(Flights, Rollouts, Access):
         """`reset` with checked arguments, while the batch is held."""
         if mask is not None and self._seeder.known is None:
             raise ResetNeeded("options['reset_mask'] before any full reset: call env.reset() once first")
-        seeds = self._seeder.fill(seeds)
+        given, seeds = seeds, self._seeder.fill(seeds)
         tell_libraries()
 
         def note(*result: Any) -> Any:
@@ -318,7 +318,8 @@ class BatchEnv(Flights, Rollouts, Access):
             return result
 
         try:
-            return converted(note, backend.reset, seeds, mask, options)
+            with self._unplanned(backend, given, mask):
+                return converted(note, backend.reset, seeds, mask, options)
         except TypeError as refusal:
             # The error that Gymnasium's environments raise for an option of a wrong type as well.
             raise ValueError(str(refusal)) from None
@@ -464,6 +465,7 @@ class BatchEnv(Flights, Rollouts, Access):
             "action_stream": self._actions.position,
             "normalizers": {"normalizer": self.normalizer, "reward_normalizer": self.reward_normalizer},
             "model": backend.changes(),
+            "plan": self._plan_state(backend),
             "extra": extra,
         }
 
@@ -483,6 +485,7 @@ class BatchEnv(Flights, Rollouts, Access):
             return
         if state["model"]:
             self._open().take_changes(state["model"])
+        self._take_plan_state(state["plan"])
         if state["snapshot"] is not None:
             self.restore(state["snapshot"])
         for name, normalizer in state["normalizers"].items():

@@ -14,11 +14,11 @@ from batchenv.arguments.seeds import check_seed
 from batchenv.arguments.settings import check_options
 from batchenv.backend.protocol import Actions, Backend, EnvIds, Step
 from batchenv.backend.results import converted
-from batchenv.env.base import Base
+from batchenv.env.planning import Plans
 from batchenv.spaces.pytrees import tell_libraries
 
 
-class Flights(Base):
+class Flights(Plans):
     """`BatchEnv.send`, `recv` and their sisters."""
 
     def async_reset(self, *, seed: int | list[int | None] | None = None, options: dict[str, Any] | None = None) -> None:
@@ -38,10 +38,11 @@ class Flights(Base):
         if mask is not None and not mask.all():
             raise ValueError("async_reset() resets all lanes: use env.reset(options={'reset_mask': mask}) for some")
         with backend.hold(settle=False):
-            seeds = self._seeder.fill(seeds)
+            given, seeds = seeds, self._seeder.fill(seeds)
             tell_libraries()
             try:
-                backend.send_reset(seeds, values)
+                with self._unplanned(backend, given, None):
+                    backend.send_reset(seeds, values)
             except TypeError as refusal:
                 raise ValueError(str(refusal)) from None
             self._seeder.note(seeds, None)

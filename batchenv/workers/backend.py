@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from batchenv import _core
 from batchenv.backend.core import CoreBackend
+from batchenv.backend.course import Course
 from batchenv.backend.env_calls import call_env, get_attribute
 from batchenv.backend.lanes import mask_of
 from batchenv.backend.protocol import Arguments, Drawer, Flags, InfoDict, LaneError, Options, Shortcuts
@@ -58,6 +59,9 @@ def gather(
         theirs, *_ = [gathered.pop(name, None) for name in _FINAL]
         if more or theirs is not None:
             infos["final_info"] = {**(theirs if isinstance(theirs, dict) else {}), **infos["final_info"], **more}
+    if isinstance(infos.get("episode"), dict) and isinstance(gathered.get("episode"), dict):  # also of the env's own
+        gathered["episode"] = {**infos["episode"], **gathered["episode"]}
+        gathered["_episode"] = gathered["_episode"] | infos["_episode"]
     infos.update(gathered)
     if numbers is not None:  # an env may say something of this name
         infos["env_id"] = numbers
@@ -164,6 +168,20 @@ class EnvBackend(CoreBackend):
 
     def _in_core(self) -> bool:
         return not self.observations.objects
+
+    def _fill(self, agenda: Any, course: Course) -> None:
+        """Lets the C core know which entries come. What they say is for the envs."""
+        entries = course.entries
+        if entries.params is not None:
+            raise NotImplementedError(
+                "params: environments in Python have none that batchenv knows: let entries have options, which "
+                "reset(options=...) of the env gets"
+            )
+        if entries.snapshots is not None:
+            raise NotImplementedError(
+                "snapshots: environments in Python cannot start episodes from them: env.restore() puts lanes into one"
+            )
+        agenda.fill(entries.size, course.sums(), course.lists())
 
     def rollout(self, actions: Any, steps: int, key: int, first_step: int, out: Any) -> tuple[Any, ...]:
         return stepwise(self, actions, steps, key, first_step, out)
@@ -297,6 +315,20 @@ class PythonBackend(EnvBackend):
 
     def shortcuts(self) -> Shortcuts:
         return Shortcuts()
+
+    def set_plan(
+        self, course: Course | None, places: NDArray[np.int64] | None = None, rows: NDArray[np.int64] | None = None
+    ) -> None:
+        super().set_plan(course, places, rows)
+        self.lanes.agenda = self.core.agenda
+        if course is not None:
+            entries = course.entries
+            nothing = [None] * entries.size
+            self.lanes.planned = list(zip(entries.seeds or nothing, entries.options or nothing, strict=True))
+
+    def weigh(self, sums: NDArray[np.float64]) -> None:
+        """Sets other running sums of weights."""
+        self._present().weigh(sums)
 
     def reset(self, seeds: Any, mask: Flags | None, options: Options) -> tuple[Any, InfoDict]:
         self._order(seeds, mask, options)

@@ -3,6 +3,7 @@
 #ifndef BE_DRIVER_H
 #define BE_DRIVER_H
 
+#include "core/agenda.h"
 #include "core/episode.h"
 #include "core/rows.h"
 #include "core/system/numa.h"
@@ -32,6 +33,8 @@ struct be_driver {
     be_transform transform;
     double *coefficients;         /* with rescale: transform.gradient and transform.intercept point into it */
     uint64_t configured;          /* how often params have been set */
+    be_agenda *agenda;            /* what the next episodes are, or NULL; the caller's */
+    int tells_entries;            /* 1: `outer` has the entries of episodes that end */
     uint8_t *raw_observation;     /* with transform_observation: what kernels write */
     uint8_t *frames;              /* with frame_stack: each lane's frames, oldest first */
     double *episode_return;       /* with record_statistics: the return of the episode so far */

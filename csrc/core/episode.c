@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/agenda.h"
 #include "core/driver.h"
 #include "core/error.h"
 #include "core/math/fp.h"
@@ -19,15 +20,8 @@ static void start_statistics(be_batch *batch, int64_t lane, double now) {
     if (driver->game_steps) driver->game_steps[lane] = 0;
 }
 
-int be_episodes_start(be_batch *batch, const int64_t *lanes, int64_t count, const be_rows *rows, double now,
-                      be_error *error) {
+static int reset_lanes(be_batch *batch, const int64_t *lanes, int64_t count, const be_rows *rows, be_error *error) {
     const be_env_type *type = batch->type;
-    for (int64_t k = 0; k < count; k++) {
-        batch->elapsed[lanes[k]] = 0;
-        batch->driver->pending[lanes[k]] = 0;
-        start_statistics(batch, lanes[k], now);
-        if (rows->started) rows->started[lanes[k] - rows->first] = 1;
-    }
     if (!(type->flags & BE_LANE_BY_LANE)) return type->reset(batch, lanes, count, rows, error);
     if (batch->driver->starting) batch->driver->starting(batch, lanes, count);
     for (int64_t k = 0; k < count; k++) {
@@ -39,6 +33,38 @@ int be_episodes_start(be_batch *batch, const int64_t *lanes, int64_t count, cons
         }
     }
     return BE_OK;
+}
+
+/* Starts the episode of one lane as its agenda's entry says. */
+static int start_planned(be_batch *batch, int64_t lane, const be_rows *rows, be_error *error) {
+    const struct be_driver *driver = batch->driver;
+    const be_agenda *agenda = driver->agenda;
+    const int64_t entry = agenda->places[lane].entry;
+    if (be_agenda_load(batch, lane)) return batch->type->observe(batch, &lane, 1, rows, error);
+    if (entry < 0 || agenda->has_options == NULL || !agenda->has_options[entry] ||
+        rows->options != driver->default_options) { /* the caller's own come first */
+        return reset_lanes(batch, &lane, 1, rows, error);
+    }
+    be_rows own = *rows;
+    own.options = agenda->options + entry * agenda->num_options;
+    return reset_lanes(batch, &lane, 1, &own, error);
+}
+
+int be_episodes_start(be_batch *batch, const int64_t *lanes, int64_t count, const be_rows *rows, double now,
+                      be_error *error) {
+    const be_agenda *agenda = batch->driver->agenda;
+    for (int64_t k = 0; k < count; k++) {
+        batch->elapsed[lanes[k]] = 0;
+        batch->driver->pending[lanes[k]] = 0;
+        start_statistics(batch, lanes[k], now);
+        if (rows->started) rows->started[lanes[k] - rows->first] = 1;
+    }
+    int status = agenda ? be_agenda_begin(batch, lanes, count, rows, error) : BE_OK;
+    if (agenda == NULL || !be_agenda_is_apart(agenda)) {
+        return status == BE_OK ? reset_lanes(batch, lanes, count, rows, error) : status;
+    }
+    for (int64_t k = 0; k < count && status == BE_OK; k++) status = start_planned(batch, lanes[k], rows, error);
+    return status;
 }
 
 void be_lane_fail(be_batch *batch, int64_t lane, const be_rows *rows, const be_error *error) {
@@ -128,7 +154,7 @@ be_random_state *be_batch_random_states(const be_batch *batch) {
     return batch->state[k];
 }
 
-static void clear_state(be_batch *batch, int64_t begin, int64_t end) {
+void be_batch_clear_state(be_batch *batch, int64_t begin, int64_t end) {
     const be_field *fields = batch->type->state;
     for (int k = 0; (batch->flags & BE_SEED_CLEARS) && fields[k].name; k++) {
         const size_t row = (size_t)batch->field_size[k] * be_dtype_size(fields[k].dtype);
@@ -137,7 +163,7 @@ static void clear_state(be_batch *batch, int64_t begin, int64_t end) {
 }
 
 void be_batch_seed_lane(be_batch *batch, int64_t lane, const uint32_t *words, size_t num_words, uint64_t add) {
-    clear_state(batch, lane, lane + 1);
+    be_batch_clear_state(batch, lane, lane + 1);
     be_random_state *streams = be_batch_random_states(batch);
     if (streams) be_random_state_seed(&streams[lane], words, num_words, add);
     (void)be_rng_seed_words_plus(&batch->rng[lane], words, num_words, add);
@@ -147,7 +173,7 @@ int be_batch_seed(be_batch *batch, const uint32_t *words, size_t num_words, int6
     if (num_words <= 2 && !(batch->flags & BE_RANDOM_STATE)) {
         uint64_t base = (num_words > 0 ? words[0] : 0) | (uint64_t)(num_words > 1 ? words[1] : 0) << 32;
         if (base <= UINT64_MAX - (uint64_t)end) {
-            clear_state(batch, begin, end);
+            be_batch_clear_state(batch, begin, end);
             for (int64_t i = begin; i < end; i++) be_rng_seed_u64(&batch->rng[i], base + (uint64_t)i);
             return 0;
         }
@@ -171,7 +197,10 @@ int be_batch_reset(be_batch *batch, int64_t begin, int64_t end, const uint8_t *m
             if (mask == NULL || mask[i] != 0) {
                 /* Final rows, too: they are handed out if the reset fails. */
                 const int groups = BE_ROWS_RESULT | BE_ROWS_DRIVER | BE_ROWS_FINAL;
-                if (rows->reward) be_rows_clear(&driver->outer, groups, rows, i - rows->first);
+                if (rows->reward) {
+                    be_rows_clear(&driver->outer, groups, rows, i - rows->first);
+                    if (driver->tells_entries) rows->episode_entry[i - rows->first] = BE_NO_ENTRY;
+                }
                 chosen[num_chosen++] = i;
             } else {
                 others[num_others++] = i;

@@ -13,6 +13,9 @@ typedef enum be_autoreset { BE_NEXT_STEP, BE_SAME_STEP, BE_DISABLED } be_autores
 /* The column of the streams of a type with BE_RANDOM_STATE, or NULL if the type has none. */
 be_random_state *be_batch_random_states(const be_batch *batch);
 
+/* Sets the fields of lanes begin..end-1 to 0, if that is what a seed does. */
+void be_batch_clear_state(be_batch *batch, int64_t begin, int64_t end);
+
 /* Seeds one lane with the integer `words` (little-endian) plus `add`. */
 void be_batch_seed_lane(be_batch *batch, int64_t lane, const uint32_t *words, size_t num_words, uint64_t add);
 

@@ -109,15 +109,15 @@ static int check_field_sizes(const be_env_type *type, const be_setup *setup, be_
     return BE_OK;
 }
 
-/* `which` says where the spaces go: OF_FIRST_LANE or OF_LANE. */
-static int prepare(const be_batch *batch, const double *params, be_setup *setup, int which, be_error *error) {
+/* `space` is where the spaces go: room for all ports. */
+static int prepare(const be_batch *batch, const double *params, be_setup *setup, be_space *space, be_error *error) {
     memset(setup, 0, sizeof *setup);
     setup->params = params;
     setup->texts = batch->texts;
     setup->grid = batch->grid;
     setup->engine = batch->engine;
     setup->flags = batch->type->flags;
-    setup->space = spaces_of(batch, which);
+    setup->space = space;
     memcpy(setup->space, spaces_of(batch, OF_TABLE), (size_t)batch->driver->num_ports * sizeof *setup->space);
     for (int k = 0; batch->type->state[k].name; k++) setup->field_size[k] = batch->type->state[k].size;
     error->status = BE_OK;
@@ -183,7 +183,7 @@ static int make_columns(be_batch *batch, const double *params, const double *con
         for (int j = 0; j < num_params && i < n; j++) {
             if (columns[j]) lane_params[j] = columns[j][i];
         }
-        if (i < n) (void)prepare(batch, lane_params, &setup, OF_LANE, error);
+        if (i < n) (void)prepare(batch, lane_params, &setup, spaces_of(batch, OF_LANE), error);
         next = constants;
         for (int k = 0; k < BE_MAX_CONSTANTS; k++) {
             size_t size = varies >> k & 1 ? padded : BE_LANE_BLOCK;
@@ -251,7 +251,7 @@ static int prepare_lanes(const be_batch *batch, const double *params, const doub
         for (int j = 0; batch->type->params[j].name; j++) {
             if (columns[j]) lane_params[j] = columns[j][i];
         }
-        status = prepare(batch, lane_params, &setup, i ? OF_LANE : OF_FIRST_LANE, error);
+        status = prepare(batch, lane_params, &setup, spaces_of(batch, i ? OF_LANE : OF_FIRST_LANE), error);
         if (status != BE_OK) {
             error->lane = i;
             const size_t length = strlen(error->message);
@@ -260,6 +260,30 @@ static int prepare_lanes(const be_batch *batch, const double *params, const doub
         }
         if (i == 0) *all = setup;
         status = join_lane(batch, i, &setup, all, varies, error);
+    }
+    return status;
+}
+
+/* Takes into account what the entries of the batch's agenda give lane 0: see join_lane. */
+static int join_entries(const be_batch *batch, const double *params, const double *const *columns, be_setup *all,
+                        uint64_t *varies, be_error *error) {
+    const be_agenda *agenda = batch->driver->agenda;
+    double own[BE_MAX_PARAMS];
+    for (int j = 0; batch->type->params[j].name; j++) own[j] = columns[j] ? columns[j][0] : params[j];
+    be_setup setup;
+    int status = BE_OK;
+    for (int64_t e = 0; e < agenda->count && status == BE_OK; e++) {
+        for (int k = 0; k < agenda->num_params && status == BE_OK; k++) {
+            const int j = agenda->params[k];
+            own[j] = agenda->values[e * agenda->num_params + k];
+            status = check_value("", &batch->type->params[j], own[j], -1, error);
+        }
+        if (status == BE_OK) status = prepare(batch, own, &setup, spaces_of(batch, OF_LANE), error);
+        if (status == BE_OK) status = join_lane(batch, 0, &setup, all, varies, error);
+        if (status == BE_OK) continue;
+        error->lane = -1;
+        const size_t length = strlen(error->message);
+        snprintf(error->message + length, sizeof error->message - length, " (entry %lld of the plan)", (long long)e);
     }
     return status;
 }
@@ -276,18 +300,42 @@ static int check_sizes(const be_batch *batch, const be_setup *setup, be_error *e
                    "these params change the size of a lane's state: make a new env with them");
 }
 
-static int configure(be_batch *batch, const double *given, const double *const *columns, be_error *error) {
+/* The columns of params with a value per lane: those given, and those that an agenda sets, which have one, too. Returns
+ * memory to be freed, or NULL if there is none; `listed` is where the columns are listed. */
+static double *list_columns(const be_batch *batch, const double *params, const double *const *columns,
+                            const double **listed) {
+    const be_agenda *agenda = batch->driver->agenda;
+    const size_t n = (size_t)batch->num_lanes;
+    for (int j = 0; j < BE_MAX_PARAMS && batch->type->params[j].name; j++) listed[j] = columns ? columns[j] : NULL;
+    double *values = malloc(n * (size_t)agenda->num_params * sizeof *values), *next = values;
+    for (int k = 0; values && k < agenda->num_params; k++) {
+        const int j = agenda->params[k];
+        if (listed[j]) continue;
+        for (size_t i = 0; i < n; i++) next[i] = params[j];
+        listed[j] = next;
+        next += n;
+    }
+    return values;
+}
+
+static int configure_lanes(be_batch *batch, const double *given, const double *const *columns, be_error *error) {
     const be_param *table = batch->type->params;
     double params[BE_MAX_PARAMS] = {0};
     for (int j = 0; table && table[j].name; j++) params[j] = given ? given[j] : table[j].value;
     be_setup setup;
     uint64_t varies = 0;
     int status = check_values("", table, params, error);
-    if (status == BE_OK) status = prepare(batch, params, &setup, OF_FIRST_LANE, error);
+    if (status == BE_OK) status = prepare(batch, params, &setup, spaces_of(batch, OF_FIRST_LANE), error);
     if (status != BE_OK) return status;
     const int differ = check_columns(batch, columns, error);
     if (differ < 0) return (int)error->status;
     if (differ) status = prepare_lanes(batch, params, columns, &setup, &varies, error);
+    const be_agenda *agenda = batch->driver->agenda;
+    if (status == BE_OK && agenda && agenda->num_params) {
+        status = join_entries(batch, params, columns, &setup, &varies, error);
+        /* With lanes that differ in other params, too, an entry may give another lane what it gives none of these. */
+        varies = varies ? UINT64_MAX >> (64 - BE_MAX_CONSTANTS) : 0;
+    }
     if (status == BE_OK) status = check_sizes(batch, &setup, error);
     if (status == BE_OK && differ) status = make_columns(batch, params, columns, varies, error);
     if (status != BE_OK) return status;
@@ -299,6 +347,35 @@ static int configure(be_batch *batch, const double *given, const double *const *
     memcpy(batch->field_size, setup.field_size, sizeof batch->field_size);
     memcpy(spaces_of(batch, PRESENT), setup.space, (size_t)batch->driver->num_ports * sizeof *setup.space);
     batch->flags = setup.flags;
+    return BE_OK;
+}
+
+static int configure(be_batch *batch, const double *given, const double *const *columns, be_error *error) {
+    const be_agenda *agenda = batch->driver->agenda;
+    if (agenda == NULL || agenda->num_params == 0) return configure_lanes(batch, given, columns, error);
+    const double *listed[BE_MAX_PARAMS];
+    double *memory = list_columns(batch, given, columns, listed);
+    if (memory == NULL) return be_out_of_memory(error);
+    const int status = configure_lanes(batch, given, listed, error);
+    free(memory);
+    return status;
+}
+
+int be_lane_configure(be_batch *batch, int64_t lane, const int *which, const double *values, int count,
+                      be_error *error) {
+    be_space space[BE_MAX_PORTS];
+    const be_param *table = batch->type->params;
+    double params[BE_MAX_PARAMS];
+    for (int j = 0; table[j].name; j++) params[j] = be_param_of(batch, j, lane);
+    for (int k = 0; k < count; k++) params[which[k]] = values[k];
+    be_setup setup;
+    const int status = prepare(batch, params, &setup, space, error);
+    if (status != BE_OK) return status;
+    for (int k = 0; k < count; k++) ((double *)batch->param_columns[which[k]].values)[lane] = values[k];
+    for (int k = 0; k < BE_MAX_CONSTANTS; k++) {
+        const be_column *column = &batch->constant_columns[k];
+        if (column->mask) ((double *)column->values)[lane] = setup.constants[k];
+    }
     return BE_OK;
 }
 

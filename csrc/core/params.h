@@ -13,9 +13,15 @@ void be_params_close(be_batch *batch);
 int be_param_holds(const be_param *param, double value);
 
 /* Sets all params. Param j is params[j] (`params` NULL: the type's default) in all lanes, or columns[j][i] in lane i if
- * `columns` and columns[j] are not NULL. Params are checked one by one and by prepare(); on failure the old ones stay.
+ * `columns` and columns[j] are not NULL. Params that the batch's agenda sets have a value per lane in any case, and
+ * spaces hold what its entries give. Params are checked one by one and by prepare(); on failure the old ones stay.
  */
 int be_batch_configure(be_batch *batch, const double *params, const double *const *columns, be_error *error);
+
+/* Sets params number which[k] of one lane to values[k]. To be called for params that the batch's agenda sets, whose
+ * entries be_batch_configure has checked with lane 0's other params: these may be refused where a lane has others. */
+int be_lane_configure(be_batch *batch, int64_t lane, const int *which, const double *values, int count,
+                      be_error *error);
 
 /* Checks a reset's options. */
 int be_batch_check_options(const be_batch *batch, const double *options, be_error *error);

@@ -17,8 +17,9 @@ enum {
     BE_SLOT_EPISODE_RETURN,
     BE_SLOT_EPISODE_SECONDS,
     BE_SLOT_EPISODE_LENGTH,
-    BE_SLOT_LANE, /* queue only: the lane that the row belongs to */
-    BE_SLOT_PORT, /* the type's, in the order of its table */
+    BE_SLOT_EPISODE_ENTRY, /* with an agenda, if it is asked for: the entry of the episode that ends, or -1 */
+    BE_SLOT_LANE,          /* queue only: the lane that the row belongs to */
+    BE_SLOT_PORT,          /* the type's, in the order of its table */
     /* With SAME_STEP: the observations and infos of the lanes that finish, as they were before the lanes start again.
      * The rows of other lanes are not written. */
     BE_SLOT_FINAL = BE_SLOT_PORT + BE_MAX_PORTS,

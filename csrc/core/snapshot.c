@@ -323,6 +323,17 @@ static void load_rest(be_batch *batch, int64_t lane, const unsigned char *saved,
     if (batch->driver->episode_start) batch->driver->episode_start[lane] = be_now_seconds();
 }
 
+int be_snapshot_waits(const be_batch *batch, const void *bytes, int64_t row) {
+    be_snapshot_header header;
+    memcpy(&header, bytes, sizeof header);
+    be_lane_column columns[BE_MAX_LANE_COLUMNS];
+    const unsigned char *starts[BE_MAX_LANE_COLUMNS + 1];
+    find_columns(batch, &header, bytes, starts, columns);
+    int num_fields = 0;
+    while (batch->type->state[num_fields].name) num_fields++;
+    return starts[num_fields + BE_COLUMN_PENDING][row];
+}
+
 void be_snapshot_load(be_batch *batch, const void *bytes, const int64_t *rows, const int64_t *lanes, int64_t count) {
     be_snapshot_header header;
     memcpy(&header, bytes, sizeof header);

@@ -36,6 +36,9 @@ int be_snapshot_check(const be_batch *batch, const void *bytes, int64_t num_byte
 int64_t be_snapshot_count(const void *bytes);
 void be_snapshot_params(const void *bytes, int64_t row, double *params);
 
+/* Whether the lane in row `row` of a checked snapshot has finished its episode and waits for its reset. */
+int be_snapshot_waits(const be_batch *batch, const void *bytes, int64_t row);
+
 /* Puts row rows[k] of a checked snapshot into lane lanes[k]. Params are not touched. */
 void be_snapshot_load(be_batch *batch, const void *bytes, const int64_t *rows, const int64_t *lanes, int64_t count);
 

@@ -23,7 +23,7 @@
 
 /* The version of this contract. A library records the version that it was compiled with; libraries of any other version
  * are refused. */
-#define BE_ABI 6u
+#define BE_ABI 7u
 
 /* Functions that an env may call are visible to libraries that are loaded later; everything else in batchenv is
  * compiled with -fvisibility=hidden. */
@@ -346,7 +346,7 @@ static inline double be_constant_of(const be_batch *batch, int index, int64_t la
     return batch->per_lane ? column->values[lane & column->mask] : batch->constants[index];
 }
 
-#define BE_DRIVER_PORTS 9
+#define BE_DRIVER_PORTS 10
 #define BE_SLOTS (BE_DRIVER_PORTS + 2 * BE_MAX_PORTS)
 
 /* The rows of some lanes: each pointer is to the row of lane `first`; the rows of the next lanes follow it. */
@@ -364,7 +364,7 @@ typedef struct be_rows {
             /* The driver's: see core/rows.h. */
             uint8_t *started, *failed;
             double *episode_return, *episode_seconds;
-            int64_t *episode_length, *lane;
+            int64_t *episode_length, *episode_entry, *lane;
             /* In the order of the type's table. Actions: in step, checked. Observations and infos: to be written whole,
              * in reset and in step; further rewards: in step. All are contiguous, of the dtype of the port's space. */
             void *port[BE_MAX_PORTS];

@@ -270,3 +270,8 @@ class _Forks:
 _forks = _Forks()
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_forks.renew)
+
+
+def one_at_a_time() -> threading.Lock:
+    """The lock that threads hold while they make models."""
+    return _forks.lock

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,7 @@ from batchenv.backend.translator import Translator
 from batchenv.envs.mujoco import drawing, inputs, library, places, reads, shares
 from batchenv.envs.mujoco import fields as model_fields
 from batchenv.envs.mujoco.acting import Acting
-from batchenv.envs.mujoco.drawn import DrawnModels
+from batchenv.envs.mujoco.drawn import DrawnModels, one_at_a_time
 from batchenv.envs.mujoco.places import Row
 from batchenv.envs.mujoco.shown import Shown
 
@@ -230,6 +230,30 @@ class Task(Translator):
             if computed:
                 before.update(since)
                 since.clear()
+
+    def check_entries(self, values: dict[str, NDArray[Any]], count: int) -> None:
+        drawn = self.lanes.drawn_names if self.lanes.drawn is not None else set()
+        for name, rows in values.items():
+            if name in drawn:
+                raise ValueError(f"{name} is drawn for each episode, so entries of a plan cannot set it")
+            shape = self.field_shape(name)
+            if rows.shape != (count, *shape):
+                raise ValueError(
+                    f"params[{name!r}] has shape {rows.shape}, but must have one row of the model's shape per entry: "
+                    f"{(count, *shape)}"
+                )
+            for k, row in enumerate(rows):
+                try:
+                    model_fields.check(self.lanes, np.zeros(1, np.int64), name, row)
+                except ValueError as problem:
+                    raise ValueError(f"{problem} (entry {k} of the plan, in any lane)") from None
+
+    def preparer(self, values: dict[str, NDArray[Any]]) -> Callable[[int, int], None]:
+        def prepare(lane: int, entry: int) -> None:
+            with one_at_a_time():
+                self.set_fields(np.array([lane]), {name: rows[entry] for name, rows in values.items()})
+
+        return prepare
 
     def changes(self) -> dict[int, Changes]:
         """What `set_fields` has set: {lane: Changes}."""

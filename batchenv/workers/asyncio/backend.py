@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from batchenv import _core
 from batchenv.backend.arrivals import Arrivals
+from batchenv.backend.course import Course
 from batchenv.backend.protocol import Arguments, Flags, InfoDict, Options
 from batchenv.backend.snapshot import Snapshot
 from batchenv.spaces import nested
@@ -67,13 +68,24 @@ class WaitingBackend(PythonBackend):
             if hasattr(self, "_landed"):
                 self._landed.close()
 
+    def set_plan(
+        self, course: Course | None, places: NDArray[np.int64] | None = None, rows: NDArray[np.int64] | None = None
+    ) -> None:
+        self._flight.refuse("a plan")
+        super().set_plan(course, places, rows)
+
     # ---- what lanes are asked for --------------------------------------------------------------------------------
 
     def _reset_script(self, lane: int) -> Callable[[Order], Script]:
         """A reset, with what the user has ordered for it."""
-        ordered = self.lanes.orders[lane]
+        ordered = self._ordered(lane)
         keywords = {} if ordered is None else {"seed": ordered[0], "options": ordered[1]}
         return reset_script(keywords, lane in self.lanes.broken)
+
+    def _ordered(self, lane: int, again: bool = False) -> tuple[Any, Any] | None:
+        """What the next reset of a lane gets, or None. again: decide anew which entry of a plan it is."""
+        agenda = self.core.agenda
+        return self.lanes.order(lane, _core.NO_ENTRY if agenda is None else agenda.decide(lane, again))
 
     def _order_steps(self, lanes: Sequence[int], arrivals: Arrivals) -> list[Order]:
         """Sends lanes to be stepped with the actions that have been taken, or to be reset where that is due."""
@@ -87,7 +99,9 @@ class WaitingBackend(PythonBackend):
                 scripts.append(self._reset_script(lane))
             else:
                 left = 0 if elapsed is None else max(1, self._limit - int(elapsed[lane]))
-                scripts.append(step_script(action, self._repeat, left, self._same_step, self._restarts))
+                after = self._ordered(lane, again=True) if self._same_step else None
+                keywords = {} if after is None else {"seed": after[0], "options": after[1]}
+                scripts.append(step_script(action, self._repeat, left, keywords, self._same_step, self._restarts))
         return self._send_off(lanes, scripts, arrivals)
 
     def _send_off(self, lanes: Iterable[int], scripts: Iterable[Any], arrivals: Arrivals) -> list[Order]:

@@ -13,9 +13,12 @@ from batchenv.workers import saved
 from batchenv.workers.asyncio.lane import Lane, Order, Script, has_coroutines
 
 
-def step_script(action: Any, repeat: int, left: int, resets: bool, restarts: bool) -> Callable[[Order], Script]:
+def step_script(
+    action: Any, repeat: int, left: int, keywords: dict[str, Any], resets: bool, restarts: bool
+) -> Callable[[Order], Script]:
     """A step. repeat: how often the action is taken; left: after how many times the time limit ends the episode;
-    resets: whether the next one begins at once; restarts: in a new env, if this one has failed."""
+    resets: whether the next one begins at once, with these keywords; restarts: in a new env, if this one has failed.
+    """
 
     if repeat == 1 and not resets:
         calls = (("step", (action,), {}),)
@@ -29,7 +32,7 @@ def step_script(action: Any, repeat: int, left: int, resets: bool, restarts: boo
             if ended:
                 break
         if ended and resets and _copied(order):
-            yield from reset_script({}, restarts and order.answers[-1][1] is not None)(order)
+            yield from reset_script(keywords, restarts and order.answers[-1][1] is not None)(order)
 
     return script
 

@@ -14,6 +14,8 @@ from gymnasium.error import ResetNeeded
 from numpy.typing import NDArray
 
 from batchenv import _core
+from batchenv.backend.course import Course
+from batchenv.backend.planned import check_places
 from batchenv.backend.protocol import Arguments, Flags, InfoDict, Options, Shortcuts
 from batchenv.backend.results import converted
 from batchenv.backend.snapshot import Snapshot
@@ -77,6 +79,7 @@ class ProcessBackend(EnvBackend):
             self._pool.end()
             raise
         self._memory = self._pool.memory
+        self._told: list[Any] = [None] * num_workers  # those that know the plan
         self._flight = _core.Flight(self.core, options["batch_size"])
         self._reports = Reports(self.core, self.observations, self._pool, self._flight, bounds)
         self._reports.stage = self._stage
@@ -173,7 +176,7 @@ class ProcessBackend(EnvBackend):
         elif len(self._states.not_reset(np.array([lane]))):
             own = np.array(self._pool.lanes_of(number)) == lane
             self._states.forgive(Event.RESET, [lane])
-            self._pool.post(number, Verb.RESET, lane, (None, own, None, [lane]))
+            self._pool.post(number, Verb.RESET, lane, (None, own, None, [lane], self._news(number)))
         else:
             self._pool.post(number, Verb.LANE, lane, None if action is None else [action])
 
@@ -208,7 +211,13 @@ class ProcessBackend(EnvBackend):
             if not own.any():
                 continue
             some = seeds + lanes.start if isinstance(seeds, int) else seeds and seeds[lanes.start : lanes.stop]
-            arguments = (some, None if mask is None else own, options, list(lanes) if one_by_one else None)
+            arguments = (
+                some,
+                None if mask is None else own,
+                options,
+                list(lanes) if one_by_one else None,
+                self._news(number),
+            )
             self._states.forgive(Event.RESET, (lanes.start + np.flatnonzero(own)).tolist())
             self._pool.post(number, Verb.RESET, lanes.start, arguments, len(lanes) if one_by_one else 1)
 
@@ -243,6 +252,52 @@ class ProcessBackend(EnvBackend):
         self._remote.watched = True
         self._remote.expect()
         return descriptor
+
+    # ---- plans: each worker follows them for its own lanes, from places that this process sees --------------------
+
+    def set_plan(self, course: Course | None, places: NDArray[np.int64] | None = None, rows: Any = None) -> None:
+        """See `Backend.set_plan`."""
+        self._flight.refuse("a plan")
+        before = self._memory.places.copy()
+        if course is not None:
+            if places is not None:
+                check_places(places, course.streams, course.entries.size)
+            self._fill(_core.Agenda(1, course.streams, 0, 0, True), course)  # refuses what cannot be done
+            self._memory.places[:] = _core.first_places(self.num_envs) if places is None else places
+        numbers = range(len(self._pool))
+        try:
+            self._ask({number: ("set_plan", (_for_workers(course),)) for number in numbers})
+        except BaseException:
+            self._memory.places[:] = before
+            self._told = [None] * len(numbers)
+            raise
+        self._course = course
+        self._reports.planned = course is not None
+        self._reports.labels = None if course is None else course.entries.labels_and_none()
+        self._told = [self._pool.worker(number) for number in numbers]
+
+    def _news(self, number: int) -> Course | None:
+        """The plan, if a worker does not know it."""
+        worker = self._pool.worker(number)
+        if self._course is None or self._told[number] is worker:
+            return None
+        self._told[number] = worker
+        return _for_workers(self._course)
+
+    def set_weights(self, course: Course) -> None:
+        self._ask({number: ("weigh", (course.sums(),)) for number in range(len(self._pool))})
+        self._course = course
+
+    def skip_entries(self, lanes: NDArray[np.int64], skip: bool = True) -> None:
+        self._memory.places[lanes, 3] = _core.NO_ENTRY if skip else _core.UNDECIDED
+
+    def places(self) -> NDArray[np.int64]:
+        return self._memory.places.copy()
+
+    def put_places(self, places: NDArray[np.int64], lanes: NDArray[np.int64]) -> None:
+        assert self._course is not None, "BatchEnv asks only when there is a plan"
+        check_places(places, self._course.streams, self._course.entries.size)
+        self._memory.places[lanes] = places
 
     # ---- what lanes have and do ----------------------------------------------------------------------------------
 
@@ -324,6 +379,11 @@ class ProcessBackend(EnvBackend):
         """{worker: places in `lanes` of its lanes}."""
         workers = np.array(self._worker_of)[lanes]
         return {int(number): np.flatnonzero(workers == number) for number in np.unique(workers)}
+
+
+def _for_workers(course: Course | None) -> Course | None:
+    """What workers get of a plan. Labels are put into infos here."""
+    return None if course is None else course._replace(entries=course.entries._replace(labels=None))
 
 
 def _jobs(env_id: str, makers: Sequence[Callable[[], Any]], bounds: list[int], options: dict[str, Any]) -> list[bytes]:

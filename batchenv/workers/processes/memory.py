@@ -31,7 +31,7 @@ class MemoryPlan(NamedTuple):
 
 class Memory:
     """See above. `columns` and `actions` are arrays (num_envs, ...); `numbers` are what `_core.NumberWriter`
-    takes; `mailbox` has the rings.
+    takes; `places` are those of lanes in a plan, (num_envs, 4), see `_core.Agenda`; `mailbox` has the rings.
 
     Args:
         fd: a file descriptor of memfd_create.
@@ -48,6 +48,8 @@ class Memory:
         for dtype in (np.dtype(np.int64), np.dtype(np.bool_)):
             places.append((offset, dtype, (_core.COLUMNS, plan.num_envs)))
             offset += _pages(_core.COLUMNS * plan.num_envs * dtype.itemsize)
+        places.append((offset, np.dtype(np.int64), (plan.num_envs, 4)))
+        offset += _pages(4 * plan.num_envs * 8)
         try:
             self._map = _mapped(fd, offset, create)
         except (OSError, OverflowError) as problem:
@@ -57,8 +59,9 @@ class Memory:
             ) from problem
         arrays = [np.ndarray(shape, dtype, self._map, place) for place, dtype, shape in places]
         self.columns: list[NDArray[Any]] = arrays[: len(plan.columns)]
-        self.actions: list[NDArray[Any]] = arrays[len(plan.columns) : -2]
-        self.numbers: list[NDArray[Any]] = arrays[-2:]
+        self.actions: list[NDArray[Any]] = arrays[len(plan.columns) : -3]
+        self.numbers: list[NDArray[Any]] = arrays[-3:-1]
+        self.places: NDArray[np.int64] = arrays[-1]
         self.mailbox = _core.Mailbox(self._map, plan.num_workers, plan.capacity, create)
 
 

@@ -148,6 +148,10 @@ class WorkerPool:
             elif self.timeout is not None and self.memory.mailbox.overdue(number, self.timeout):
                 self._replace(number, late(self.timeout))
 
+    def worker(self, number: int) -> Any:
+        """An object that is another one when another process has taken a worker's place."""
+        return self._workers[number]
+
     def end(self) -> None:
         """Ends all at once. May be called again."""
         if self.foreign:

@@ -39,6 +39,7 @@ class Reports:
         answers: {worker: its answer to the last question}.
         apart: see `Backend.tell_apart`.
         stage: of `core`; None: it has none.
+        planned: whether lanes follow a plan; labels: those of its entries, and a last one for none; or None.
     """
 
     def __init__(self, core: _core.Batch, parts: SpaceParts, pool: WorkerPool, flight: _core.Flight, bounds: list[int]):
@@ -54,6 +55,8 @@ class Reports:
         self.answers: dict[int, Any] = {}
         self.apart = False
         self.stage: Any = None
+        self.planned = False
+        self.labels: NDArray[Any] | None = None
         self._broken: BaseException | None = None  # what a worker could not do: an exception of batchenv's own
 
     # ---- what comes ----------------------------------------------------------------------------------------------
@@ -174,6 +177,10 @@ class Reports:
             for together, some in zip(notes, infos.pop(NOTES, ((), ())), strict=True):
                 together += [(first + row, info) for row, info in some]
         infos = merged(reported, len(numbers))
+        if self.planned and "entry" in infos.get("episode", ()):
+            infos["episode"]["entry"][~infos["_episode"]] = _core.NO_ENTRY
+            if self.labels is not None:
+                infos["episode"]["label"] = self.labels[infos["episode"]["entry"]]
         columns = None if notes[0] or self.apart else self.numbers.take(lanes)
         if columns is None:  # a key may have numbers and others, which Gymnasium decides in the order of lanes
             notes[0].extend(self.numbers.notes(lanes))

@@ -19,6 +19,7 @@ import numpy as np
 from gymnasium.vector import AutoresetMode
 
 from batchenv import _core
+from batchenv.backend.course import Course
 from batchenv.backend.protocol import LaneError
 from batchenv.spaces import nested
 from batchenv.workers.backend import NOTES, PythonBackend
@@ -188,9 +189,17 @@ class Worker:
             infos[NOTES] = notes, finals
         return used
 
-    def reset(self, seeds: Any, mask: Any, options: bytes | None, lanes: list[int] | None) -> None:
+    def set_plan(self, course: Course | None) -> None:
+        """Lets lanes follow a plan from the places that the memory has."""
+        self.backend.set_plan(course, rows=self.memory.places[self.first : self.first + self.count])
+
+    def reset(
+        self, seeds: Any, mask: Any, options: bytes | None, lanes: list[int] | None, course: Course | None
+    ) -> None:
         """Resets the lanes of `mask`, or all. options: pickled. lanes: report each of these by itself; None: report
-        once, as a step."""
+        once, as a step. course: the plan, if this worker has come in the place of one that had it."""
+        if course is not None:
+            self.set_plan(course)
         self.due = [(Verb.STEP, self.first)] if lanes is None else [(Verb.LANE, lane) for lane in lanes]
         meant = None if options is None else loaded(options)
         chosen = np.ones(self.count, np.bool_) if mask is None else mask
@@ -242,7 +251,7 @@ class Worker:
 
     def call(self, name: str, arguments: tuple[Any, ...]) -> None:
         """Answers a question, by a method of the backend's or one of ours."""
-        answer = getattr(self if name in ("load", "try_env") else self.backend, name)(*arguments)
+        answer = getattr(self if name in ("load", "try_env", "set_plan") else self.backend, name)(*arguments)
         self.send(Verb.CALL, 0, pickled(("answer", answer)))
 
 

@@ -3,14 +3,8 @@
 
 #include <math.h>
 
+#include "core/math/mix.h"
 #include "core/space.h"
-
-/* The output function of SplitMix64 (Steele, Lea and Flood, 2014). */
-static inline uint64_t mix(uint64_t x) {
-    x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-    x = (x ^ x >> 27) * UINT64_C(0x94d049bb133111eb);
-    return x ^ x >> 31;
-}
 
 /* If a bound is infinite, actions are drawn from the values within 1 of the other bound; if both are, within 1 of 0. */
 static void finite_bounds(const be_space *space, int64_t j, double *low, double *high) {
@@ -38,21 +32,21 @@ static void draw_port(const be_batch *batch, int port, int place, const be_rando
                       int64_t begin, int64_t end, void *actions) {
     const be_space *space = &batch->space[port];
     const int64_t size = be_space_row_size(space);
-    const uint64_t gamma = UINT64_C(0x9e3779b97f4a7c15);
-    uint64_t stream = mix(policy->key + gamma * (policy->first_step + (uint64_t)step));
-    if (place > 0) stream = mix(stream + (uint64_t)place);
+    uint64_t stream = be_mix64(policy->key + BE_GAMMA64 * (policy->first_step + (uint64_t)step));
+    if (place > 0) stream = be_mix64(stream + (uint64_t)place);
     if (space->kind == BE_SPACE_DISCRETE) {
         int64_t *restrict action = actions;
         const uint64_t n = (uint64_t)be_space_choices(space, 0);
         const int64_t start = (int64_t)space->low[0];
         for (int64_t i = begin; i < end; i++)
-            action[i] = start + (int64_t)((mix(stream + gamma * (uint64_t)i) >> 32) * n >> 32);
+            action[i] = start + (int64_t)((be_mix64(stream + BE_GAMMA64 * (uint64_t)i) >> 32) * n >> 32);
         return;
     }
     if (space->kind != BE_SPACE_BOX || space->dtype != BE_F32) {
         const size_t bytes = be_dtype_size(space->dtype);
         for (int64_t i = begin * size; i < end * size; i++) {
-            draw_value(space, i % size, mix(stream + gamma * (uint64_t)i), (char *)actions + (size_t)i * bytes);
+            draw_value(space, i % size, be_mix64(stream + BE_GAMMA64 * (uint64_t)i),
+                       (char *)actions + (size_t)i * bytes);
         }
         return;
     }
@@ -67,7 +61,7 @@ static void draw_port(const be_batch *batch, int port, int place, const be_rando
     }
     for (int64_t i = begin * size; i < end * size; i++) {
         const float low = lows[i % bounds], high = highs[i % bounds];
-        float u = (float)(mix(stream + gamma * (uint64_t)i) >> 40) * 0x1p-24f;
+        float u = (float)(be_mix64(stream + BE_GAMMA64 * (uint64_t)i) >> 40) * 0x1p-24f;
         float value = low + (high - low) * u;
         action[i] = value > high ? high : value;
     }

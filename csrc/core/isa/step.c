@@ -129,6 +129,17 @@ static void write_statistics(const block *b, const int64_t *lanes, int64_t count
     }
 }
 
+/* The entries of the agenda whose episodes have ended in the lanes listed; BE_UNDECIDED where the game goes on. */
+static void write_entries(const block *b, const int64_t *lanes, int64_t count) {
+    const be_agenda *agenda = b->batch->driver->agenda;
+    int64_t *restrict entries = b->rows.episode_entry;
+    for (int64_t i = 0; i < b->n; i++) entries[i] = BE_NO_ENTRY;
+    for (int64_t k = 0; k < count; k++) {
+        const int goes_on = b->batch->type->goes_on && b->batch->type->goes_on(b->batch, lanes[k]);
+        entries[lanes[k] - b->first] = goes_on ? BE_UNDECIDED : agenda->places[lanes[k]].entry;
+    }
+}
+
 /* SAME_STEP: keeps the final rows of the lanes listed, which have finished, and starts their next episodes. */
 static int restart(const block *b, const int64_t *lanes, int64_t count, be_error *error) {
     const struct be_driver *driver = b->batch->driver;
@@ -170,8 +181,11 @@ static int64_t finish(const block *b, const int64_t *due, int64_t num_due, be_er
     }
     int64_t lanes[BLOCK], count = 0;
     const int same_step = driver->autoreset == BE_SAME_STEP && finished;
-    if (same_step || driver->transform.record_statistics) count = list_flagged(pending, n, b->first, lanes);
+    if (same_step || driver->transform.record_statistics || driver->tells_entries) {
+        count = list_flagged(pending, n, b->first, lanes);
+    }
     if (driver->transform.record_statistics) write_statistics(b, lanes, count);
+    if (driver->tells_entries) write_entries(b, lanes, count);
     if (same_step) {
         memset(pending, 0, (size_t)n);
         if (restart(b, lanes, count, error) != BE_OK) return -1;
@@ -338,6 +352,7 @@ static int64_t step_block(block *b, be_error *error) {
     /* Resets are few and scattered, so their random streams are prefetched while the kernel runs. */
     int64_t due[BLOCK], num_due = list_flagged(driver->pending + b->first, b->n, b->first, due);
     for (int64_t k = 0; k < num_due; k++) __builtin_prefetch(&b->batch->rng[due[k]], 1);
+    if (driver->agenda) be_agenda_look_ahead(b->batch, due, num_due);
     int status;
     if (driver->transform.action_repeat > 1) {
         status = repeat(b, error);

@@ -14,7 +14,9 @@
 typedef struct part {
     alignas(BE_CACHE_LINE) be_batch *batch;
     uint64_t configured;
-    double *columns; /* params and constants per lane, with room for BE_SCATTERED_LANES values each */
+    double *columns;  /* params and constants per lane, with room for BE_SCATTERED_LANES values each */
+    be_agenda agenda; /* the batch's, with what it knows of these lanes */
+    be_agenda_place places[BE_SCATTERED_LANES];
 } part;
 
 struct be_scattered {
@@ -125,6 +127,7 @@ static void configure(const be_batch *batch, part *own, const int64_t *lanes, in
         memcpy(small->params, batch->params, sizeof small->params);
         memcpy(small->constants, batch->constants, sizeof small->constants);
         small->driver->transform = batch->driver->transform;
+        be_batch_set_agenda(small, batch->driver->agenda ? &own->agenda : NULL, batch->driver->tells_entries);
     }
     if (!batch->per_lane) return;
     double *values = own->columns;
@@ -134,6 +137,31 @@ static void configure(const be_batch *batch, part *own, const int64_t *lanes, in
     values = own->columns + BE_MAX_PARAMS * BE_SCATTERED_LANES;
     for (int j = 0; j < BE_MAX_CONSTANTS; j++, values += BE_SCATTERED_LANES) {
         gather_columns(&small->constant_columns[j], &batch->constant_columns[j], values, lanes, n);
+    }
+}
+
+/* What an agenda knows of lanes. */
+static void move_places(be_batch *batch, part *own, const int64_t *lanes, int n, int back) {
+    if (batch->driver->agenda == NULL) return;
+    be_agenda_place *all = batch->driver->agenda->places;
+    if (back) {
+        for (int k = 0; k < n; k++) all[lanes[k]] = own->places[k];
+        return;
+    }
+    own->agenda = *batch->driver->agenda;
+    own->agenda.places = own->places;
+    for (int k = 0; k < n; k++) own->places[k] = all[lanes[k]];
+}
+
+/* Params that the agenda has changed, and what follows from them. */
+static void return_columns(be_batch *batch, const be_batch *small, const int64_t *lanes, int n) {
+    if (batch->driver->agenda == NULL || batch->driver->agenda->num_params == 0) return;
+    for (int j = 0; j < BE_MAX_PARAMS + BE_MAX_CONSTANTS; j++) {
+        const int is_param = j < BE_MAX_PARAMS;
+        const be_column *all = is_param ? &batch->param_columns[j] : &batch->constant_columns[j - BE_MAX_PARAMS];
+        const be_column *few = is_param ? &small->param_columns[j] : &small->constant_columns[j - BE_MAX_PARAMS];
+        if (all->values == NULL || all->mask == 0) continue;
+        for (int k = 0; k < n; k++) ((double *)all->values)[lanes[k]] = few->values[k];
     }
 }
 
@@ -151,9 +179,12 @@ int64_t be_scattered_step(be_scattered *scattered, int index, const be_isa *isa,
     from_0.first = 0;
     configure(batch, own, lanes, n);
     move_columns(batch, own->batch, lanes, n, 0);
+    move_places(batch, own, lanes, n, 0);
     own->batch->num_lanes = n; /* the last lanes of a batch may be fewer than a block */
     const int64_t finished = isa->step(own->batch, 0, n, &from_0, error);
     move_columns(batch, own->batch, lanes, n, 1);
+    move_places(batch, own, lanes, n, 1);
+    return_columns(batch, own->batch, lanes, n);
     if (be_lanes_may_fail(batch->type)) move_failures(batch, own->batch, lanes, n);
     return finished;
 }

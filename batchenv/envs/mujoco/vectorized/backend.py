@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from batchenv import _core
 from batchenv.backend.arrivals import Arrivals
 from batchenv.backend.core import CoreBackend
+from batchenv.backend.course import Course
 from batchenv.backend.protocol import Flags, InfoDict, LaneError, Options, Shortcuts
 from batchenv.backend.snapshot import Snapshot
 from batchenv.backend.stepwise import stepwise
@@ -201,9 +202,38 @@ class TaskBackend(CoreBackend):
             seeded &= np.array([seed is not None for seed in seeds])
         self._put_state(np.flatnonzero(seeded), self._found.keeps)
 
+    def set_plan(
+        self, course: Course | None, places: NDArray[np.int64] | None = None, rows: NDArray[np.int64] | None = None
+    ) -> None:
+        self._flight.refuse("a plan")
+        if course is not None and course.entries.snapshots is not None:
+            raise NotImplementedError(
+                "snapshots: episodes of tasks in NumPy cannot start from them: env.restore() puts lanes into one"
+            )
+        super().set_plan(course, places, rows)
+        self._arrays.read_params()
+
+    def _begin_entries(self, numbers: NDArray[np.int64]) -> None:
+        """Lets lanes that start take their entries of the plan, if there is one."""
+        agenda, course = self.core.agenda, self._course
+        if agenda is None or course is None:
+            return
+        self.core.begin_entries(numbers)
+        entries = agenda.places[numbers, 2]
+        if course.entries.seeds is not None:
+            seeded = [entry >= 0 and course.entries.seeds[entry] is not None for entry in entries.tolist()]
+            self._put_state(numbers[seeded], self._found.keeps)
+        if course.entries.params is not None:
+            self._arrays.read_params()
+
     def _start(self, numbers: NDArray[np.int64]) -> None:
         """Starts episodes in these lanes, and puts their observations onto the stage."""
         if not len(numbers):
+            return
+        try:
+            self._begin_entries(numbers)
+        except BaseException as problem:
+            self._fail(numbers, problem, starting=True)
             return
         lanes = SomeLanes(self._arrays, numbers, elapsed=np.zeros(len(numbers), np.int32))
         self._put_state(numbers, [name for name in self._found.state if name not in self._found.keeps])
