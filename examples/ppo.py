@@ -354,6 +354,13 @@ class Training:
         torch.save(state, self.args.save + ".part")
         os.replace(self.args.save + ".part", self.args.save)
 
+    def see(self, step: int, infos: dict[str, Any]) -> None:
+        """Is called with the infos of each step of a rollout, for training that looks at more than returns."""
+
+    def judge(self, advantages: torch.Tensor, is_reset: np.ndarray) -> None:
+        """Is called after each rollout. advantages: (steps, lanes). is_reset: (steps + 1, lanes), where a step only
+        resets the lane."""
+
     def updates(self, watch: Stopwatch) -> Iterator[Progress]:
         """Trains until args.steps steps have been made, and yields how it goes after each update."""
         env, agent, args = self.env, self.agent, self.args
@@ -384,6 +391,7 @@ class Training:
                 with watch("stepping"):
                     infos = env.step(action_array[t], out=out)[-1]
                 np.logical_or(terminated_array[t], truncated_array[t], out=is_reset[t + 1])
+                self.see(t, infos)
                 if "episode" in infos:
                     finished.append(infos["episode"]["r"][infos["_episode"]])
 
@@ -392,6 +400,7 @@ class Training:
                     values[steps] = agent.values(each(lambda part: part[steps], observations))
                 done = torch.from_numpy(is_reset[1:])
                 advantages = advantages_of(values, rewards.float(), terminated, done, args.gamma, args.gae_lambda)
+                self.judge(advantages, is_reset)
                 targets = advantages + values[:-1]
                 left = 1 - self.update / updates
                 self.optimizer.param_groups[0]["lr"] = args.learning_rate * left / max(1 - args.anneal_from, left)

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable
 from typing import Any
 
 # The order of these imports is the order of the checks.
-from batchenv.check import spaces, seeding, masks, steps, autoreset, infos, buffers, closing  # isort: skip # noqa: F401
+from batchenv.check import spaces, seeding, masks, steps, autoreset, infos, plans, buffers, closing  # isort: skip # noqa: F401
 from batchenv.check.report import FAIL, PASS, SKIP, Result
 from batchenv.check.rules import CHECKS, Check, NotApplicable, Violation, said
 from batchenv.check.trial import Trial

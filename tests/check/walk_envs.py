@@ -1,5 +1,6 @@
 """Walk: a small vector env that keeps every rule of batchenv.check; and, for each check, one that breaks it."""
 
+import copy
 import os
 import time
 from types import SimpleNamespace
@@ -147,6 +148,48 @@ class Slide(Walk):
         if actions.shape != self.action_space.shape or not ((actions >= 0) & (actions <= 2)).all():
             raise ValueError(f"actions={actions!r}")
         return actions
+
+
+class Planned(Walk):
+    """The same with plans of seeds, or of snapshots."""
+
+    entries = None
+
+    def plan(self, *, seeds=None, labels=None, snapshots=None):
+        self.entries, self.labels = list(seeds if snapshots is None else snapshots), labels
+        self.taken, self.entry = np.zeros(self.num_envs, int), np.full(self.num_envs, -1)
+        return SimpleNamespace(end=self.end_plan)
+
+    def end_plan(self):
+        self.entries = None
+
+    def snapshot(self, lanes):
+        return [(self.place[lane], self.age[lane], copy.deepcopy(self.rngs[lane])) for lane in lanes]
+
+    def item(self, lane):
+        return (lane + self.taken[lane] * self.num_envs) % len(self.entries)
+
+    def start(self, lane):
+        if self.entries is None:
+            super().start(lane)
+            return
+        self.entry[lane] = self.item(lane)
+        self.taken[lane] += 1
+        entry = self.entries[self.entry[lane]]
+        if isinstance(entry, int):
+            self.rngs[lane] = np.random.default_rng(entry)
+            super().start(lane)
+        else:
+            self.place[lane], self.age[lane], self.rngs[lane] = copy.deepcopy(entry)
+
+    def step(self, actions):
+        entries = None if self.entries is None else self.entry.copy()
+        obs, rewards, terminations, truncations, infos = super().step(actions)
+        ended = terminations | truncations
+        if entries is not None and self.labels is not None and ended.any():
+            entries[~ended] = -1
+            infos["episode"] = {"entry": entries, "label": np.array(self.labels)[entries]}
+        return obs, rewards, terminations, truncations, infos
 
 
 gymnasium.register("checked/Walk-v0", vector_entry_point=Walk)
@@ -682,3 +725,15 @@ def hangs(num_envs=3):
 
 def raises(num_envs=3):
     raise RuntimeError("no such game")
+
+
+@breaks("plans_of_seeds")
+class InDisorder(Planned):
+    def item(self, lane):
+        return (lane + self.taken[lane]) % len(self.entries)
+
+
+@breaks("plans_of_snapshots")
+class Inexact(Planned):
+    def snapshot(self, lanes):
+        return [(round(place), age, rng) for place, age, rng in super().snapshot(lanes)]

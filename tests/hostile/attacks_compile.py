@@ -49,10 +49,10 @@ def shared(path, *flags):
 def wrong_versions():
     """Of the contract: the whole library, and one type of it."""
     path = start()
-    clear(lambda: batchenv.compile(edited(path, (".abi = BE_ABI", ".abi = 7"))), ValueError, "must be BE_ABI")
+    clear(lambda: batchenv.compile(edited(path, (".abi = BE_ABI", ".abi = 9999"))), ValueError, "must be BE_ABI")
     headers = Path("old").absolute()
     shutil.copytree(build.include_folder(), headers)
-    edited(headers / "batchenv.h", ("#define BE_ABI 6u", "#define BE_ABI 9u"))
+    edited(headers / "batchenv.h", ("#define BE_ABI 7u", "#define BE_ABI 9u"))
     library = path.with_suffix(".so")
     command = [*build.find_compiler(), "-shared", "-fPIC", f"-I{headers}", str(path), "-o", str(library)]
     subprocess.run(command, check=True)
