@@ -19,6 +19,7 @@ from batchenv.backend.protocol import LaneError  # noqa: E402
 from batchenv.backend.snapshot import Snapshot  # noqa: E402
 from batchenv.catalog import list_envs, spec  # noqa: E402
 from batchenv.env.batch_env import BatchEnv  # noqa: E402
+from batchenv.env.plan import Plan  # noqa: E402
 from batchenv.env.rollout import Rollout  # noqa: E402
 from batchenv.integrations.envpool import list_all_envs  # noqa: E402
 from batchenv.integrations.gymnasium.patch import patch_gymnasium, unpatch_gymnasium  # noqa: E402
@@ -30,6 +31,7 @@ __all__ = [
     "BatchEnv",
     "LaneError",
     "MuJoCoTask",
+    "Plan",
     "Rollout",
     "Snapshot",
     "build_info",

@@ -1,11 +1,11 @@
 """Domain randomisation over lanes: a CartPole controller trained with varied physics also works with other physics.
 
 The cross-entropy method looks for the four weights of a linear controller, once with Gymnasium's physics only and once
-with another pole length, gravity and push in each lane. Parameters that differ from lane to lane are arrays:
-`env.set_params(length=...)`. All candidates get the same physics and start states, so only their weights differ.
+with another pole length, gravity and push in each episode. A plan gives an episode its physics and its seed: `env.plan(
+params={"length": ...}, seeds=...)`. All candidates get the same ones, so only their weights differ.
 Needs only batchenv; with --picture FILE also matplotlib (pip install -e ".[bench]").
 
-docs/guide/your-loop.md shows how to draw new physics whenever a lane starts another episode.
+The same plan goes through autoreset, without any code in between: see docs/guide/plans.md.
 """
 
 import argparse
@@ -38,9 +38,9 @@ def parse_arguments() -> argparse.Namespace:
     return args
 
 
-def returns(env: batchenv.BatchEnv, weights: np.ndarray, seeds: list[int]) -> np.ndarray:
-    """Each lane's return over one episode. A lane pushes to the right if its weights . observation > 0."""
-    observations, _ = env.reset(seed=seeds)
+def returns(env: batchenv.BatchEnv, weights: np.ndarray) -> np.ndarray:
+    """Each lane's return over one episode of the plan. A lane pushes to the right if its weights . observation > 0."""
+    observations, _ = env.reset()
     total, running = np.zeros(env.num_envs), np.ones(env.num_envs, dtype=bool)
     while running.any():
         actions = (np.einsum("ij,ij->i", observations, weights) > 0).astype(np.int64)
@@ -56,13 +56,12 @@ def train(randomise: bool, args: argparse.Namespace, seed: int) -> np.ndarray:
     env = batchenv.make(ENV_ID, num_envs=args.candidates * args.episodes, **NOMINAL)
     mean, spread = np.zeros(4), np.ones(4)
     for generation in range(args.generations):
-        if randomise:
-            # New physics in each generation, the same for all candidates: lane = candidate * episodes + episode.
-            draws = {name: rng.uniform(*bounds, args.episodes) for name, bounds in TRAINED.items()}
-            env.set_params(**{name: np.tile(values, args.candidates) for name, values in draws.items()})
+        # New episodes in each generation, the same for all candidates: lane = candidate * episodes + episode, and lanes
+        # are dealt entries in turn.
+        physics = {name: rng.uniform(*bounds, args.episodes) for name, bounds in TRAINED.items()} if randomise else None
+        env.plan(params=physics, seeds=rng.integers(2**31, size=args.episodes))
         candidates = rng.normal(mean, spread, (args.candidates, 4))
-        seeds = rng.integers(2**31, size=args.episodes).tolist() * args.candidates
-        scores = returns(env, candidates.repeat(args.episodes, axis=0), seeds).reshape(args.candidates, -1).mean(axis=1)
+        scores = returns(env, candidates.repeat(args.episodes, axis=0)).reshape(args.candidates, -1).mean(axis=1)
         elite = candidates[np.argsort(-scores, kind="stable")[: args.candidates // 4]]
         # Some spread is kept at first, because the best of a few candidates may lie close together by chance.
         mean, spread = elite.mean(axis=0), elite.std(axis=0) + 0.3 * (1 - generation / args.generations)
@@ -74,8 +73,8 @@ def table(weights: np.ndarray, episodes: int) -> np.ndarray:
     """Mean returns over the grid (lengths, pushes). One env plays all of it, with `episodes` lanes per physics."""
     lengths, forces = (a.ravel().repeat(episodes) for a in np.meshgrid(GRID_LENGTH, GRID_FORCE, indexing="ij"))
     env = batchenv.make(ENV_ID, num_envs=len(lengths), length=lengths, force_mag=forces)
-    seeds = [10**6 + i % episodes for i in range(len(lengths))]
-    scores = returns(env, np.tile(weights, (len(lengths), 1)), seeds)
+    env.plan(seeds=range(10**6, 10**6 + episodes))
+    scores = returns(env, np.tile(weights, (len(lengths), 1)))
     return scores.reshape(len(GRID_LENGTH), len(GRID_FORCE), episodes).mean(axis=2)
 
 

@@ -1,11 +1,12 @@
 """Prioritised level replay on MiniGrid against levels drawn uniformly, with PyTorch: pip install -e ".[examples]".
 
-python examples/plr_minigrid.py [--quick] [--id ID] [--levels N] [--runs N]
+python examples/plr_minigrid.py [--quick] [--id ID] [--levels N] [--runs N] [--eval N] [--save FILE]
 
 Trains PPO twice on the same training levels, as in "Prioritized Level Replay" (Jiang, Grefenstette, Rocktäschel, 2021):
 once drawn uniformly, and once more often where the agent has more to learn, which the mean size of an episode's
 advantages tells. Then both play levels that neither has seen. A plan (`env.plan`) draws each lane's next level by
-weights that are set after each rollout. Exits with status 1 if replay has not been the better one.
+weights that are set after each rollout. --eval N says how many new levels there are, and --save FILE keeps the last
+agent. Exits with status 1 if replay has not been the better one.
 """
 
 import argparse
@@ -89,24 +90,26 @@ def run(args: argparse.Namespace, task: ppo.Task, prioritised: bool) -> float:
     print(f"levels {'by what there is to learn' if prioritised else 'drawn uniformly'}, seed {args.seed}:")
     ppo.train_to_the_end(training, task, watch, every=max(1, args.steps // (args.rollout * args.lanes) // 10))
     env.close()
-    fresh = task.make(args.evaluated)
+    fresh = task.make(args.eval)
     solved = float((ppo.evaluate(fresh, agent, UNSEEN, greedy=False) > 0).mean())
     fresh.close()
-    print(f"solves {solved:.1%} of {args.evaluated} new levels")
+    print(f"solves {solved:.1%} of {args.eval} new levels")
     return solved
 
 
 def main() -> int:
     parser = ppo.argument_parser(
-        __doc__.split(":")[0], quick={"steps": 32_768, "lanes": 64, "rollout": 32, "minibatch": 512, "runs": 1,
-                                      "levels": 50, "evaluated": 64},
+        __doc__.split(":")[0], quick={"steps": 32_768, "lanes": 64, "rollout": 32, "minibatch": 512},
         steps=3_000_000, lanes=256, rollout=64, minibatch=2048, epochs=3, learning_rate=1e-3,
     )  # fmt: skip
     parser.add_argument("--id", default="MiniGrid-MultiRoom-N4-S5-v0", help="see python -m batchenv list MiniGrid")
     parser.add_argument("--levels", type=ppo.positive, default=500, help="how many there are for training")
-    parser.add_argument("--runs", type=ppo.positive, default=2, help="of each kind")
-    parser.add_argument("--evaluated", type=ppo.positive, default=512, help="new levels")
+    parser.add_argument("--runs", type=ppo.positive, help="of each kind; 2, or 1 with --quick")
+    parser.set_defaults(eval=512)
     args = parser.parse_args()
+    if args.resume or args.video:
+        parser.error("--resume and --video are for the other examples: each run here begins anew")
+    args.runs = args.runs or (1 if args.quick else 2)
     torch.set_num_threads(args.torch_threads)
     task = ppo.Task(args.id, mission="tokens")
     solved: dict[bool, list[float]] = {False: [], True: []}

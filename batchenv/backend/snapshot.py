@@ -46,27 +46,6 @@ class Snapshot:
             raise TypeError("this snapshot holds copies of environments, which are no bytes: take snapshots='pickle'")
         return self._data
 
-    def with_places(self, places: NDArray[np.int64]) -> Snapshot:
-        """The same with places of its lanes in a plan, see `Backend.places`."""
-        rows = np.ascontiguousarray(places, "<i8").tobytes()
-        return Snapshot(self._data + rows + _TRAILER.pack(_PLACES, len(rows), zlib.crc32(rows)), self.copies)
-
-    def without_places(self) -> tuple[Snapshot, NDArray[np.int64] | None]:
-        """The same without them, and the places, or None.
-
-        Raises:
-            ValueError: they are damaged.
-        """
-        if len(self._data) < _HEADER.size + _TRAILER.size or self._data[-_TRAILER.size :][: len(_PLACES)] != _PLACES:
-            return self, None
-        _, size, checksum = _TRAILER.unpack(self._data[-_TRAILER.size :])
-        end = len(self._data) - _TRAILER.size
-        rows = self._data[max(0, end - size) : end]
-        if len(rows) != size or size % 32 or zlib.crc32(rows) != checksum:
-            raise ValueError("the snapshot is damaged: its places in a plan have a wrong length or checksum")
-        places = np.frombuffer(rows, "<i8").astype(np.int64).reshape(-1, 4)
-        return Snapshot(self._data[: end - size], self.copies), places
-
     def __len__(self) -> int:
         if len(self._data) < _HEADER.size:
             return 0
@@ -88,3 +67,27 @@ class Snapshot:
 
     def __repr__(self) -> str:
         return f"Snapshot({len(self)} lanes, {self.nbytes} bytes)"
+
+
+def with_places(snapshot: Snapshot, places: NDArray[np.int64]) -> Snapshot:
+    """A snapshot with places of its lanes in a plan, see `Backend.places`."""
+    rows = np.ascontiguousarray(places, "<i8").tobytes()
+    return Snapshot(snapshot.data + rows + _TRAILER.pack(_PLACES, len(rows), zlib.crc32(rows)), snapshot.copies)
+
+
+def without_places(snapshot: Snapshot) -> tuple[Snapshot, NDArray[np.int64] | None]:
+    """The same snapshot without them, and the places, or None.
+
+    Raises:
+        ValueError: they are damaged.
+    """
+    data = snapshot.data
+    if len(data) < _HEADER.size + _TRAILER.size or data[-_TRAILER.size :][: len(_PLACES)] != _PLACES:
+        return snapshot, None
+    _, size, checksum = _TRAILER.unpack(data[-_TRAILER.size :])
+    end = len(data) - _TRAILER.size
+    rows = data[max(0, end - size) : end]
+    if len(rows) != size or size % 32 or zlib.crc32(rows) != checksum:
+        raise ValueError("the snapshot is damaged: its places in a plan have a wrong length or checksum")
+    places = np.frombuffer(rows, "<i8").astype(np.int64).reshape(-1, 4)
+    return Snapshot(data[: end - size], snapshot.copies), places

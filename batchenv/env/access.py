@@ -15,7 +15,7 @@ from batchenv.arguments.seeds import entropy
 from batchenv.backend.env_calls import call_env, set_attribute
 from batchenv.backend.lanes import lane_indices, pairs
 from batchenv.backend.protocol import Backend, Lanes, Observations, ResetNeeded
-from batchenv.backend.snapshot import Snapshot
+from batchenv.backend.snapshot import Snapshot, with_places, without_places
 from batchenv.env.planning import Plans
 
 
@@ -125,7 +125,7 @@ class Access(Plans):
             raise ValueError(f"lanes={lanes!r} chooses no lane: a snapshot holds at least one")
         with backend.hold():
             snapshot = backend.snapshot(indices)
-            return snapshot if self.present_plan is None else snapshot.with_places(backend.places()[indices])
+            return snapshot if self.present_plan is None else with_places(snapshot, backend.places()[indices])
 
     def restore(
         self,
@@ -163,7 +163,7 @@ class Access(Plans):
             snapshot = Snapshot(snapshot)
         if not isinstance(snapshot, Snapshot):
             raise TypeError(f"snapshot must be a batchenv.Snapshot or bytes, not {type(snapshot).__name__}")
-        snapshot, places = snapshot.without_places()
+        snapshot, places = without_places(snapshot)
         with backend.hold():
             sources, targets = pairs(rows, lanes, backend.check_snapshot(snapshot), self.num_envs)
             if places is not None and len(places) != len(snapshot):

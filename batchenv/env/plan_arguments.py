@@ -12,7 +12,7 @@ from batchenv.arguments.messages import unknown_key
 from batchenv.arguments.numbers import brief
 from batchenv.arguments.seeds import read_seed
 from batchenv.backend.course import Entries
-from batchenv.backend.snapshot import Snapshot
+from batchenv.backend.snapshot import Snapshot, without_places
 
 ORDERS = ("in_order", "shuffled", "sampled")
 
@@ -73,6 +73,7 @@ def _options(options: Any) -> list[dict[str, Any] | None]:
 
 def _snapshots(snapshots: Any) -> list[tuple[Snapshot, int] | None]:
     if isinstance(snapshots, Snapshot):
+        snapshots, _ = without_places(snapshots)  # entries start where they are taken, whatever they were of
         return [(snapshots, row) for row in range(len(snapshots))]
     rows: list[tuple[Snapshot, int] | None] = []
     for k, one in enumerate(_listed("snapshots", snapshots)):
@@ -81,7 +82,7 @@ def _snapshots(snapshots: Any) -> list[tuple[Snapshot, int] | None]:
             raise TypeError(f"snapshots[{k}]={brief(one)} must be a batchenv.Snapshot of one lane, or None")
         if one is not None and len(one) != 1:
             raise ValueError(f"snapshots[{k}] holds {len(one)} lanes, but each of a list must hold one")
-        rows.append(None if one is None else (one, 0))
+        rows.append(None if one is None else (without_places(one)[0], 0))
     return rows
 
 

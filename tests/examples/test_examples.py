@@ -70,6 +70,17 @@ def test_branching():
     assert solved == seeds == 3 and random == 0
 
 
+def test_go_explore():
+    result = run("go_explore.py")
+    assert result.returncode == 0, result.stderr
+    kept, usual = result.stdout.splitlines()
+    cells, number = numbers(kept)
+    assert cells > 100 and number < 200
+    assert numbers(usual)[0] < 0.3  # random actions do not get there
+    result = run("go_explore.py", "--rounds", 2)
+    assert result.returncode == 1 and "nowhere near the goal" in result.stdout
+
+
 def test_branching_says_when_it_finds_nothing():
     result = run("branching.py", "--seeds", 1, "--beam", 1, "--hold", 60)
     assert result.returncode == 1

@@ -3,6 +3,7 @@
 import importlib.util
 import re
 
+import numpy as np
 import pytest
 
 from helpers.processes import first_on_path, hide, python
@@ -281,3 +282,24 @@ sys.argv = ["bench_training.py", "--steps", "8192", "--rounds", "1"]
 sys.exit(bench_training.main())
 """, path=[EXAMPLES.parent / "tools" / "bench"])  # fmt: skip
     assert result.returncode == 1 and "NOT the same" in result.stdout
+
+
+@needs_torch
+def test_prioritised_level_replay():
+    result = run(EXAMPLES / "plr_minigrid.py", "--quick", "--levels", 20, "--eval", 16)
+    assert result.returncode == 0, result.stderr
+    assert "levels by what there is to learn, seed 1:" in result.stdout
+    assert result.stdout.splitlines()[-1].startswith("new levels solved: ")
+
+
+@needs_torch
+def test_prioritised_level_replay_draws_what_there_is_to_learn(monkeypatch):
+    monkeypatch.syspath_prepend(str(EXAMPLES))
+    levels = importlib.import_module("plr_minigrid").Levels(5, temperature=1.0, staleness=0.5, fresh=0.5)
+    assert levels.weights().tolist() == [0.2] * 5
+    levels.note(np.array([3, 1]), np.array([0.1, 0.9]))
+    # Ranks 2 and 1; level 3 was played one level before level 1.
+    seen = {3: 0.5 * (1 / 2) / 1.5 + 0.5 * 2 / 3, 1: 0.5 * 1 / 1.5 + 0.5 * 1 / 3}
+    assert np.allclose(levels.weights(), [1 / 6, seen[1] / 2, 1 / 6, seen[3] / 2, 1 / 6])
+    levels.note(np.array([0, 2, 4]), np.zeros(3))
+    assert abs(levels.weights().sum() - 1) < 1e-12

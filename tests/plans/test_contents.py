@@ -221,6 +221,17 @@ def test_a_snapshot_with_the_stream_of_a_seed() -> None:
     assert np.array_equal(planned, np.array([4, 1, 0])[np.searchsorted([1 / 3, 2 / 3, 1.0], drawn, side="right")])
 
 
+def test_snapshots_that_were_taken_under_a_plan() -> None:
+    with closing(batchenv.make("CartPole-v1", 2)) as env:
+        env.plan(seeds=[1, 2])
+        first = env.reset()[0].copy()
+        plan = env.plan(snapshots=env.snapshot([1]))
+        plan.extend(snapshots=[env.snapshot(0)])
+        env.step(np.ones(2, int))
+        assert np.array_equal(env.reset()[0], first[::-1])
+        assert plan.entries.tolist() == [0, 1]
+
+
 def test_seeds_of_other_streams() -> None:
     """DM Control's lanes draw from NumPy's older generator."""
     pytest.importorskip("dm_control")
