@@ -29,7 +29,7 @@ class Levels:
         temperature, staleness, fresh: the paper's beta, rho, and the share of levels that have not been seen yet.
     """
 
-    def __init__(self, count: int, temperature: float = 0.1, staleness: float = 0.3, fresh: float = 0.5):
+    def __init__(self, count: int, temperature: float = 1.0, staleness: float = 0.1, fresh: float = 0.5):
         self.scores, self.played, self.now = np.full(count, np.nan), np.zeros(count, np.int64), 0
         self.temperature, self.staleness, self.fresh = temperature, staleness, fresh
 

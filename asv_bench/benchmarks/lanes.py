@@ -50,6 +50,34 @@ class Params:
         self.env.set_params(gravity=self.gravity)
 
 
+PLANS = {
+    "none": None,
+    "seeds": {"seeds": range(100_000)},
+    "shuffled": {"seeds": range(100_000), "order": "shuffled"},
+    "by weights": {"seeds": range(100_000), "order": "sampled"},
+    "labels": {"seeds": range(100_000), "labels": range(100_000)},
+}
+
+
+class Plan:
+    """A step whose episodes are those of a plan; tools/bench/bench_plans.py has the ratios."""
+
+    params = (list(PLANS),)
+    param_names = ("plan",)
+
+    def setup(self, kind):
+        self.env = batchenv.make("CartPole-v1", LANES, num_threads=1)
+        if PLANS[kind] is not None:
+            self.env.plan(**PLANS[kind])
+        self.env.reset(seed=0)
+        self.batches = draw_actions(self.env)
+        self.time_steps(kind)
+
+    def time_steps(self, kind):
+        for actions in self.batches:
+            self.env.step(actions)
+
+
 class Rollout:
     params = (["CartPole-v1", "Pendulum-v1"], ["steps", "rollout", "random"])
     param_names = ("env", "how")

@@ -113,7 +113,7 @@ static int prepare_lane(be_batch *batch, const be_agenda *agenda, int64_t lane, 
 }
 
 /* Whether a life was lost, and not the game. */
-static int goes_on(const be_batch *batch, int64_t lane) {
+static int goes_on(be_batch *batch, int64_t lane) {
     return batch->type->goes_on && batch->type->goes_on(batch, lane);
 }
 
@@ -122,7 +122,7 @@ static inline void fetch(const be_rng *rng) {
     __builtin_prefetch((const char *)(rng + 1) - 1); /* it may lie on two lines of the cache */
 }
 
-void be_agenda_look_ahead(const be_batch *batch, const int64_t *lanes, int64_t count) {
+void be_agenda_look_ahead(be_batch *batch, const int64_t *lanes, int64_t count) {
     be_agenda *agenda = batch->driver->agenda;
     for (int64_t k = 0; k < count; k++) __builtin_prefetch(&agenda->places[lanes[k]], 1);
     for (int64_t k = 0; k < count; k++) {

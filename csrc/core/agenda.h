@@ -70,7 +70,7 @@ int64_t be_agenda_item(const be_agenda *agenda, int64_t stream, int64_t taken);
 int64_t be_agenda_decide(be_agenda *agenda, int64_t lane);
 
 /* Decides it for the lanes listed, which are about to be reset, and has memory fetched that they will need then. */
-void be_agenda_look_ahead(const be_batch *batch, const int64_t *lanes, int64_t count);
+void be_agenda_look_ahead(be_batch *batch, const int64_t *lanes, int64_t count);
 
 /* Lets the lanes listed take their next entries: their seeds and params change as these say. A lane for which the entry
  * cannot be taken fails, as single lanes of BE_LANE_BY_LANE types may; for others the call does. The caller resets the

@@ -2,6 +2,7 @@
  * lanes are sent, a lane goes exactly through what be_isa's step gives it in a batch of the same seeds.
  *
  *     test_async [effort]       trajectories are `effort` times as long */
+#include "core/agenda.h"
 #include "core/run/async.h"
 #include "core/run/loop.h"
 #include "rows.h"
@@ -25,6 +26,7 @@ typedef struct scenario {
     int per_lane;   /* float params differ from lane to lane */
     int fail_step;  /* of Synthetic */
     double cost_us; /* of Synthetic */
+    int planned;    /* 0: no agenda; else one of this be_agenda_order, plus 1 */
 } scenario;
 
 /* ---- batches ---------------------------------------------------------------------------------------- */
@@ -69,6 +71,72 @@ static void look_ahead(be_batch *batch, const int64_t *lanes, const int64_t *pla
     if (sum > 255 * (unsigned)count) abort();
 }
 
+/* ---- agendas ---------------------------------------------------------------------------------------- */
+
+#define ENTRIES 37
+
+/* All that an agenda points to. They are kept until the end, since batches do not own theirs. */
+typedef struct agenda {
+    struct agenda *before;
+    be_agenda own;
+    be_rng rng[ENTRIES];
+    uint8_t seeded[ENTRIES];
+    double sums[ENTRIES], values[ENTRIES];
+    int64_t guides[ENTRIES];
+    int param;
+    be_agenda_place places[];
+} agenda;
+
+static agenda *agendas;
+
+/* Lets lanes be at the beginning of their agenda, if they have one. */
+static void begin_again(be_batch *batch) {
+    be_agenda *own = batch->driver->agenda;
+    for (int64_t i = 0; own && i < batch->num_lanes; i++) {
+        own->places[i] = (be_agenda_place){i, 0, BE_NO_ENTRY, BE_UNDECIDED};
+    }
+}
+
+/* Lets lanes follow an agenda of seeds, some entries without, and of the first float param. */
+static void plan(be_batch *batch, const scenario *s) {
+    agenda *a = calloc(1, sizeof *a + (size_t)s->lanes * sizeof *a->places);
+    a->before = agendas;
+    agendas = a;
+    const be_param *table = batch->type->params;
+    while (table[a->param].name && (table[a->param].kind != BE_PARAM_FLOAT || table[a->param].shared)) a->param++;
+    double sum = 0;
+    for (int e = 0; e < ENTRIES; e++) {
+        be_rng_seed_u64(&a->rng[e], (uint64_t)e + 1000);
+        a->seeded[e] = e % 5 != 0;
+        a->sums[e] = sum += e % 4;
+        if (table[a->param].name) a->values[e] = table[a->param].value * (1 - 0.002 * e);
+    }
+    be_agenda_guide(a->sums, ENTRIES, a->guides);
+    a->own = (be_agenda){.order = (be_agenda_order)(s->planned - 1),
+                         .repeat = 1,
+                         .key = 99,
+                         .streams = s->lanes,
+                         .count = ENTRIES,
+                         .sums = a->sums,
+                         .guides = a->guides,
+                         .sum_rows = 1,
+                         .rng = a->rng,
+                         .seeded = a->seeded,
+                         .params = &a->param,
+                         .values = a->values,
+                         .num_params = table[a->param].name && s->per_lane ? 1 : 0,
+                         .places = a->places};
+    be_batch_set_agenda(batch, &a->own, 1);
+    begin_again(batch);
+}
+
+static void free_agendas(void) {
+    for (agenda *before; agendas; agendas = before) {
+        before = agendas->before;
+        free(agendas);
+    }
+}
+
 static be_batch *make_batch(const scenario *s) {
     const be_env_type *type = be_type_named(isa, s->type);
     CHECK(type != NULL);
@@ -86,6 +154,7 @@ static be_batch *make_batch(const scenario *s) {
         batch->driver->together = 64;
         batch->driver->group = 4;
     }
+    if (s->planned) plan(batch, s);
     set_params(batch, s, 0);
     CHECK(be_batch_seed(batch, (uint32_t[]){11}, 1, 0, s->lanes) == 0);
     return batch;
@@ -504,6 +573,7 @@ static void run(const scenario *s, const be_rows *expected, int64_t batch_rows, 
     CHECK(be_async_recv(f.async, 0, &(int){0}) == BE_POOL_STARVED);
     set_params(batch, s, 0);
     be_batch_seed(batch, (uint32_t[]){11}, 1, 0, s->lanes);
+    begin_again(batch);
     for (int64_t i = 0; i < s->lanes; i++) f.taken[i] = -1;
     f.submitted = 0;
     reset_all(&f);
@@ -530,6 +600,10 @@ int main(int argc, char **argv) {
         {"Synthetic", 70, BE_SAME_STEP, &everything, few, 50, 1, 3, 2},
         {"Synthetic", 65, BE_NEXT_STEP, &everything, few, 9, 0, 4, 0},
         {"Synthetic", 64, BE_SAME_STEP, NULL, few, 9, 0, 2, 5},
+        {"CartPole", 260, BE_NEXT_STEP, NULL, many, 9, 0, 0, 0, .planned = 1 + BE_IN_ORDER},
+        {"CartPole", 200, BE_SAME_STEP, &everything, many, 17, 1, 0, 0, .planned = 1 + BE_SAMPLED},
+        {"FrozenLake", 131, BE_SAME_STEP, &statistics, many, 11, 0, 0, 0, .planned = 1 + BE_SHUFFLED},
+        {"Synthetic", 70, BE_NEXT_STEP, NULL, few, 9, 0, 3, 2, .planned = 1 + BE_SAMPLED},
     };
     for (size_t j = 0; j < sizeof scenarios / sizeof scenarios[0]; j++) {
         const scenario *s = &scenarios[j];
@@ -555,6 +629,7 @@ int main(int argc, char **argv) {
         free(expected);
         be_batch_destroy(batch);
     }
+    free_agendas();
     printf("%s: %ld passed, 0 failed\n", isa->name, checks);
     return 0;
 }

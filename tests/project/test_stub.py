@@ -14,7 +14,7 @@ ALLOWED = r"""
 batchenv\._core\.__test__
 batchenv\._core\.(.*\.)?__(reduce|setstate)_cython__
 # The classes on which Batch is based, one on the other: the stub has all their methods in Batch.
-batchenv\._core\.(Lanes|SteppedLanes|SavedLanes)
+batchenv\._core\.(Lanes|SteppedLanes|SavedLanes|PlannedLanes)
 # Classes that the module makes for itself, and whose methods no Python code calls; `Batch.hold` is a context manager.
 batchenv\._core\.(ActionPart|Actions|Calls|Hold|Layout|NumberColumn|Output|Outputs|Params|Queue|Runner|Spare)
 """
