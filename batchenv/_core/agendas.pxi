@@ -10,6 +10,8 @@ cdef int _prepare_entry(void *context, int64_t lane, int64_t entry, be_error *er
     try:
         agenda.prepare(lane, entry)
     except BaseException as problem:
+        if not isinstance(problem, Exception):  # Ctrl-C
+            agenda.interrupt = problem
         told = f"{type(problem).__name__}: {problem}".encode(errors="replace")[:400]
         return be_fail(error, BE_ERROR_ENGINE, lane, b"entry %lld of the plan: %s", entry, <const char *>told)
     return BE_OK
@@ -21,6 +23,12 @@ def first_places(int64_t lanes):
     places[:, 0] = np.arange(lanes)
     places[:, 1:] = 0, BE_NO_ENTRY, BE_UNDECIDED
     return places
+
+
+def skip_entries(places, lanes):
+    """See Agenda.skip."""
+    places[lanes, 1] -= places[lanes, 3] >= 0
+    places[lanes, 3] = BE_NO_ENTRY
 
 
 @cython.final
@@ -46,6 +54,7 @@ cdef class Agenda:
     cdef list kept, sums  # what the C side points to
     cdef readonly cnp.ndarray places
     cdef public object prepare
+    cdef object interrupt  # what is to be raised instead of a LaneError
 
     def __init__(self, int64_t lanes, int64_t streams, int order, uint64_t key, bint repeat, cnp.ndarray rows=None):
         self.places = first_places(lanes) if rows is None else rows
@@ -149,6 +158,10 @@ cdef class Agenda:
             self.c.places[lane].next = BE_UNDECIDED
         return be_agenda_decide(&self.c, lane)
 
+    def skip(self, lanes):
+        """Lets the next episodes of these lanes be none of the plan. An entry that was decided comes later."""
+        skip_entries(self.places, lanes)
+
 
 cdef void *_kept(list kept, array, dtype) except? NULL:
     """The address of an array's data, which stays where it is as long as `kept` does."""
@@ -164,6 +177,7 @@ cdef class PlannedLanes(SavedLanes):
     """Lanes whose next episodes may be planned."""
 
     cdef readonly Agenda agenda  # None: there is no plan
+    cdef public object skips  # lanes whose next reset takes no entry; None: there are none
 
     def set_agenda(self, Agenda agenda, bint tells_entries, labels, params):
         """Gives the lanes an agenda (None: none), or has them take note that theirs has been filled anew. No lane may
@@ -191,6 +205,21 @@ cdef class PlannedLanes(SavedLanes):
         self.layout.set_plan(tells_entries, labels)
         self.outputs = Outputs(self.layout, self.outputs.ring)
 
+    cpdef apply_skips(self):
+        """Lets the next episodes of the lanes in `skips` be none of the plan. Nothing is in flight."""
+        lanes, self.skips = self.skips, None
+        if lanes is not None and self.agenda is not None:
+            self.agenda.skip(lanes)
+
+    def deliver(self, result):
+        """See `Lanes.deliver`."""
+        if self.agenda is not None and self.agenda.interrupt is not None:
+            self.queue.delivered()
+            self.failed = None
+            interrupt, self.agenda.interrupt = self.agenda.interrupt, None
+            raise interrupt
+        return SavedLanes.deliver(self, result)
+
     @property
     def draws_old(self):
         """Whether lanes draw from streams of NumPy's older kind."""
@@ -209,16 +238,20 @@ cdef class PlannedLanes(SavedLanes):
         return be_snapshot_waits(self.batch, <const char *>data, row) != 0
 
     def begin_entries(self, const int64_t[::1] lanes):
-        """Has these lanes take their next entries, before whoever starts their episodes lets the C core reset them."""
+        """Has these lanes take their next entries, before whoever starts their episodes lets the C core reset them.
+        Returns (lane, why) of those that cannot."""
         cdef be_error error
-        cdef be_rows rows
         cdef int status
         cdef int64_t k
         if self.agenda is None or lanes.shape[0] == 0:
-            return
-        memset(&rows, 0, sizeof(rows))
+            return []
+        for k in range(lanes.shape[0]):  # a start that was dropped, or cut short
+            if self.agenda.c.places[lanes[k]].next == BE_BEGUN:
+                self.agenda.c.places[lanes[k]].next = BE_UNDECIDED
         with nogil:
-            status = be_agenda_begin(self.batch, &lanes[0], lanes.shape[0], &rows, &error)
+            status = be_agenda_begin(self.batch, &lanes[0], lanes.shape[0], NULL, &error)
         _check(status, &error)
         for k in range(lanes.shape[0]):
             self.agenda.c.places[lanes[k]].next = BE_BEGUN
+        return [(lane, be_batch_failure(self.batch, lane).message.decode(errors="replace"))
+                for lane in np.asarray(lanes).tolist() if be_batch_take_failure(self.batch, lane)]

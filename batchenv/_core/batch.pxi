@@ -58,6 +58,7 @@ cdef class Batch(PlannedLanes):
         lanes = np.arange(self.num_lanes)
         self.drop()
         self._start_queue()
+        self.apply_skips()
         self._seed(words)
         self.queue.submit(lanes, NULL, values)
         self.calls.has_reset = True

@@ -307,7 +307,10 @@ cdef class PythonLanes(MadeType):
         if entry < 0 or self.planned is None:
             return order
         seed, options = self.planned[entry]
-        return seed, (options if order is None or not order[1] else order[1])
+        if order is not None:  # what a call says comes first, but for seeds that nobody has asked for
+            seed = order[0] if seed is None else seed
+            options = order[1] or options
+        return seed, (None if options is None else copy.deepcopy(options))  # envs may change theirs
 
 
 cpdef object own_info(object info):

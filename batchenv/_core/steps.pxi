@@ -33,12 +33,16 @@ cdef class SteppedLanes(Lanes):
         self.runner.start_workers()
         if mask is None:
             self.drop()
+        self.apply_skips()
         self._seed(words)
         self._run(&call)
         self.calls.has_reset = True
         output.treat_reset(mask)
         self._note_failures()
         return output.observed(), output.reset_infos(mask)
+
+    cpdef apply_skips(self):
+        """See `PlannedLanes`."""
 
     cpdef drop(self):
         """Waits for the lanes in flight, and drops their results. All lanes are to be reset."""

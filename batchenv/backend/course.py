@@ -46,7 +46,7 @@ class Entries(NamedTuple):
                     raise ValueError(f"params of new entries are {sorted(other)}, but the plan's are {sorted(one)}")
                 joined[name] = {key: np.concatenate([one[key], other[key]]) for key in one}
             elif name == "labels":
-                joined[name] = np.concatenate([one, other])
+                joined[name] = np.concatenate([_of_one_kind(one, other), _of_one_kind(other, one)])
             else:
                 joined[name] = one + other
         return Entries(self.size + more.size, **joined)
@@ -57,6 +57,15 @@ class Entries(NamedTuple):
             return None
         none = np.full(1, None, object) if self.labels.dtype == object else np.zeros(1, self.labels.dtype)
         return np.concatenate([self.labels, none])
+
+
+def _of_one_kind(labels: NDArray[Any], others: NDArray[Any]) -> NDArray[Any]:
+    """Labels as an array that keeps what they are when it is joined with others."""
+    if labels.dtype.kind == others.dtype.kind:
+        return labels
+    objects = np.empty(len(labels), object)
+    objects[:] = labels.tolist()
+    return objects
 
 
 class Course(NamedTuple):

@@ -13,8 +13,6 @@ from batchenv.backend.course import Course, Entries
 from batchenv.backend.protocol import Backend, Options
 from batchenv.backend.translator import Translator
 
-_NEXT = 3  # the column of places with the next entry
-
 
 class _Followed(NamedTuple):
     """The arguments of `_core.Batch.set_agenda`."""
@@ -70,8 +68,8 @@ class PlannedBackend(Backend):
         self._present().weigh(course.sums())
         self._course = course
 
-    def skip_entries(self, lanes: NDArray[np.int64], skip: bool = True) -> None:
-        self._present().places[lanes, _NEXT] = _core.NO_ENTRY if skip else _core.UNDECIDED
+    def skip_entries(self, lanes: NDArray[np.int64] | None) -> None:
+        self.core.skips = lanes
 
     def places(self) -> NDArray[np.int64]:
         return self._present().places.copy()

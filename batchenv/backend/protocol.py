@@ -207,8 +207,9 @@ class Backend(Protocol):
         """The same for a plan that differs from the present one in its weights only; lanes may be in flight."""
         raise self._lacks("plan()")
 
-    def skip_entries(self, lanes: NDArray[np.int64], skip: bool = True) -> None:
-        """Lets the next episodes of these lanes be none of the plan; skip=False: takes that back."""
+    def skip_entries(self, lanes: NDArray[np.int64] | None) -> None:
+        """Lets the next `reset` or `send_reset` of these lanes begin episodes that are none of the plan. None: takes
+        that back."""
         raise self._lacks("plan()")
 
     def places(self) -> NDArray[np.int64]:

@@ -485,9 +485,9 @@ class BatchEnv(Flights, Rollouts, Access):
             return
         if state["model"]:
             self._open().take_changes(state["model"])
-        self._take_plan_state(state["plan"])
         if state["snapshot"] is not None:
             self.restore(state["snapshot"])
+        self._take_plan_state(state["plan"])
         for name, normalizer in state["normalizers"].items():
             if normalizer is not None:
                 getattr(self, name).__dict__.update(normalizer.__dict__)

@@ -28,6 +28,9 @@ class Plan:
     def __len__(self) -> int:
         return self._course.entries.size
 
+    def __reduce__(self) -> Any:
+        raise TypeError(f"{self!r} cannot be pickled or copied by itself: pickle the env, which comes with its plan")
+
     def __repr__(self) -> str:
         return f"Plan({len(self)} entries, order={self.order!r})"
 
@@ -109,6 +112,8 @@ class Plan:
 
     def _owner(self) -> Any:
         env = self._env()
-        if env is None or env.present_plan is not self:
+        if env is None:
+            raise RuntimeError(f"the env of {self!r} is gone: keep it as long as you use its plan")
+        if env.present_plan is not self:
             raise RuntimeError(f"{self!r} has ended: env.plan(...) makes a new one")
         return env

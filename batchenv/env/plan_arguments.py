@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from batchenv.arguments.messages import unknown_key
 from batchenv.arguments.numbers import brief
 from batchenv.arguments.seeds import read_seed
 from batchenv.backend.course import Entries
@@ -33,6 +32,9 @@ def read_entries(seeds: Any, options: Any, params: Any, snapshots: Any, labels: 
     if params is not None:
         if not isinstance(params, Mapping) or not params:
             raise TypeError(f"params={brief(params)} must be a dict with a name and values for each parameter")
+        for name in params:
+            if not isinstance(name, str):
+                raise TypeError(f"params: the name {brief(name)} must be a str, not {type(name).__name__}")
         read["params"] = {name: _rows(f"params[{name!r}]", values) for name, values in params.items()}
         lengths |= {f"params[{name!r}]": len(values) for name, values in read["params"].items()}
     if not lengths:
@@ -93,7 +95,8 @@ def _labels(labels: Any) -> NDArray[Any]:
     kinds = {type(label) for label in given}
     if len(kinds) == 1 and kinds <= {int, float, str, bool}:
         array = np.array(given)
-        if array.dtype != object:
+        # Large ints and texts that end with a NUL would become others.
+        if array.tolist() == given and (kinds != {int} or array.dtype.kind == "i"):
             return array
     objects = np.empty(len(given), object)
     objects[:] = given
@@ -114,11 +117,11 @@ def read_order(order: Any, weights: Any, repeat: Any) -> str:
     """The order that a user means."""
     if order is None:
         return "in_order" if weights is None else "sampled"
-    if order not in ORDERS:
-        raise ValueError(unknown_key(f"order={order!r} must be one of {', '.join(ORDERS)}", order, ORDERS))
+    if not isinstance(order, str) or order not in ORDERS:
+        raise ValueError(f"order={brief(order)} must be one of {', '.join(map(repr, ORDERS))}, or None")
     if weights is not None and order != "sampled":
         raise ValueError(f"weights are for order='sampled', not for order={order!r}: leave one of them out")
-    if order == "sampled" and repeat is False:
+    if order == "sampled" and not repeat:
         raise ValueError("order='sampled' draws entries for ever: leave repeat=False out, or take order='shuffled'")
     return order
 

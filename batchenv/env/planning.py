@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from batchenv.arguments.seeds import Seeds, read_seed
 from batchenv.backend.course import Course, Entries
-from batchenv.backend.protocol import Backend, Flags, LaneError
+from batchenv.backend.protocol import Backend, Flags
 from batchenv.env.base import Base
 from batchenv.env.plan import Plan
 from batchenv.env.plan_arguments import read_entries, read_lanes, read_order, read_weights
@@ -75,9 +75,9 @@ class Plans(Base):
         """
         backend = self._open()
         entries = read_entries(seeds, options, params, snapshots, labels)
-        order = read_order(order, weights, repeat)
         if not isinstance(repeat, (bool, np.bool_)):
             raise TypeError(f"repeat={repeat!r} must be True or False")
+        order = read_order(order, weights, repeat)
         key = int(np.random.SeedSequence(read_seed(seed)).generate_state(1, np.uint64)[0])
         course = Course(
             entries,
@@ -145,11 +145,8 @@ class Plans(Base):
         backend.skip_entries(lanes)
         try:
             yield
-        except LaneError:  # the others have been reset
-            raise
-        except BaseException:
-            backend.skip_entries(lanes, False)
-            raise
+        finally:
+            backend.skip_entries(None)
 
     def _put_places(self, backend: Backend, places: NDArray[np.int64] | None, lanes: NDArray[np.int64]) -> None:
         """Gives restored lanes the places in the plan that their snapshot had (None: it had none), if there are such

@@ -113,9 +113,7 @@ static int prepare_lane(be_batch *batch, const be_agenda *agenda, int64_t lane, 
 }
 
 /* Whether a life was lost, and not the game. */
-static int goes_on(be_batch *batch, int64_t lane) {
-    return batch->type->goes_on && batch->type->goes_on(batch, lane);
-}
+static int goes_on(be_batch *batch, int64_t lane) { return batch->type->goes_on && batch->type->goes_on(batch, lane); }
 
 static inline void fetch(const be_rng *rng) {
     __builtin_prefetch(rng);
@@ -161,7 +159,11 @@ static int begin_some(be_batch *batch, const int64_t *lanes, int64_t count, cons
             *error = own;
             return status;
         }
-        be_lane_fail(batch, lanes[k], rows, &own);
+        if (rows) {
+            be_lane_fail(batch, lanes[k], rows, &own);
+        } else {
+            be_note_failure(batch, lanes[k], &own);
+        }
     }
     return BE_OK;
 }

@@ -73,8 +73,8 @@ int64_t be_agenda_decide(be_agenda *agenda, int64_t lane);
 void be_agenda_look_ahead(be_batch *batch, const int64_t *lanes, int64_t count);
 
 /* Lets the lanes listed take their next entries: their seeds and params change as these say. A lane for which the entry
- * cannot be taken fails, as single lanes of BE_LANE_BY_LANE types may; for others the call does. The caller resets the
- * lanes then. */
+ * cannot be taken fails, as single lanes of BE_LANE_BY_LANE types may (rows NULL: that is only noted); for others the
+ * call does. The caller resets the lanes then. */
 int be_agenda_begin(be_batch *batch, const int64_t *lanes, int64_t count, const be_rows *rows, be_error *error);
 
 /* Whether entries have something that concerns the reset of each lane by itself. */

@@ -50,6 +50,25 @@ static int start_planned(be_batch *batch, int64_t lane, const be_rows *rows, be_
     return reset_lanes(batch, &lane, 1, &own, error);
 }
 
+/* The same of at most BE_LIST lanes. Those that cannot take their entries have failed, and are not reset. */
+static int start_all_planned(be_batch *batch, const int64_t *lanes, int64_t count, const be_rows *rows,
+                             be_error *error) {
+    const be_agenda *agenda = batch->driver->agenda;
+    int64_t able[BE_LIST];
+    int status = be_agenda_begin(batch, lanes, count, rows, error);
+    if (agenda->prepare || agenda->num_params) {
+        int64_t num_able = 0;
+        for (int64_t k = 0; k < count; k++) {
+            if (!batch->driver->pending[lanes[k]]) able[num_able++] = lanes[k];
+        }
+        lanes = able;
+        count = num_able;
+    }
+    if (status == BE_OK && !be_agenda_is_apart(agenda)) return reset_lanes(batch, lanes, count, rows, error);
+    for (int64_t k = 0; k < count && status == BE_OK; k++) status = start_planned(batch, lanes[k], rows, error);
+    return status;
+}
+
 int be_episodes_start(be_batch *batch, const int64_t *lanes, int64_t count, const be_rows *rows, double now,
                       be_error *error) {
     const be_agenda *agenda = batch->driver->agenda;
@@ -59,12 +78,7 @@ int be_episodes_start(be_batch *batch, const int64_t *lanes, int64_t count, cons
         start_statistics(batch, lanes[k], now);
         if (rows->started) rows->started[lanes[k] - rows->first] = 1;
     }
-    int status = agenda ? be_agenda_begin(batch, lanes, count, rows, error) : BE_OK;
-    if (agenda == NULL || !be_agenda_is_apart(agenda)) {
-        return status == BE_OK ? reset_lanes(batch, lanes, count, rows, error) : status;
-    }
-    for (int64_t k = 0; k < count && status == BE_OK; k++) status = start_planned(batch, lanes[k], rows, error);
-    return status;
+    return agenda ? start_all_planned(batch, lanes, count, rows, error) : reset_lanes(batch, lanes, count, rows, error);
 }
 
 void be_lane_fail(be_batch *batch, int64_t lane, const be_rows *rows, const be_error *error) {

@@ -264,12 +264,23 @@ static int prepare_lanes(const be_batch *batch, const double *params, const doub
     return status;
 }
 
-/* Takes into account what the entries of the batch's agenda give lane 0: see join_lane. */
-static int join_entries(const be_batch *batch, const double *params, const double *const *columns, be_setup *all,
-                        uint64_t *varies, be_error *error) {
+/* Whether two lanes have the same params, those that the agenda sets excepted. */
+static int same_others(const be_batch *batch, const double *const *columns, int64_t lane, int64_t other) {
+    const be_agenda *agenda = batch->driver->agenda;
+    for (int j = 0; batch->type->params[j].name; j++) {
+        int planned = 0;
+        for (int k = 0; k < agenda->num_params; k++) planned |= agenda->params[k] == j;
+        if (!planned && columns[j] && columns[j][lane] != columns[j][other]) return 0;
+    }
+    return 1;
+}
+
+/* Takes into account what the entries of the batch's agenda give a lane: see join_lane. */
+static int join_entries(const be_batch *batch, const double *params, const double *const *columns, int64_t lane,
+                        be_setup *all, uint64_t *varies, be_error *error) {
     const be_agenda *agenda = batch->driver->agenda;
     double own[BE_MAX_PARAMS];
-    for (int j = 0; batch->type->params[j].name; j++) own[j] = columns[j] ? columns[j][0] : params[j];
+    for (int j = 0; batch->type->params[j].name; j++) own[j] = columns[j] ? columns[j][lane] : params[j];
     be_setup setup;
     int status = BE_OK;
     for (int64_t e = 0; e < agenda->count && status == BE_OK; e++) {
@@ -279,11 +290,12 @@ static int join_entries(const be_batch *batch, const double *params, const doubl
             status = check_value("", &batch->type->params[j], own[j], -1, error);
         }
         if (status == BE_OK) status = prepare(batch, own, &setup, spaces_of(batch, OF_LANE), error);
-        if (status == BE_OK) status = join_lane(batch, 0, &setup, all, varies, error);
+        if (status == BE_OK) status = join_lane(batch, lane, &setup, all, varies, error);
         if (status == BE_OK) continue;
         error->lane = -1;
         const size_t length = strlen(error->message);
-        snprintf(error->message + length, sizeof error->message - length, " (entry %lld of the plan)", (long long)e);
+        snprintf(error->message + length, sizeof error->message - length, " (entry %lld of the plan, in lane %lld)",
+                 (long long)e, (long long)lane);
     }
     return status;
 }
@@ -331,10 +343,9 @@ static int configure_lanes(be_batch *batch, const double *given, const double *c
     if (differ < 0) return (int)error->status;
     if (differ) status = prepare_lanes(batch, params, columns, &setup, &varies, error);
     const be_agenda *agenda = batch->driver->agenda;
-    if (status == BE_OK && agenda && agenda->num_params) {
-        status = join_entries(batch, params, columns, &setup, &varies, error);
-        /* With lanes that differ in other params, too, an entry may give another lane what it gives none of these. */
-        varies = varies ? UINT64_MAX >> (64 - BE_MAX_CONSTANTS) : 0;
+    for (int64_t i = 0; status == BE_OK && agenda && agenda->num_params && i < batch->num_lanes; i++) {
+        if (i && same_others(batch, columns, i, i - 1)) continue;
+        status = join_entries(batch, params, columns, i, &setup, &varies, error);
     }
     if (status == BE_OK) status = check_sizes(batch, &setup, error);
     if (status == BE_OK && differ) status = make_columns(batch, params, columns, varies, error);

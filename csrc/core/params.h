@@ -19,7 +19,7 @@ int be_param_holds(const be_param *param, double value);
 int be_batch_configure(be_batch *batch, const double *params, const double *const *columns, be_error *error);
 
 /* Sets params number which[k] of one lane to values[k]. To be called for params that the batch's agenda sets, whose
- * entries be_batch_configure has checked with lane 0's other params: these may be refused where a lane has others. */
+ * entries be_batch_configure has checked. */
 int be_lane_configure(be_batch *batch, int64_t lane, const int *which, const double *values, int count,
                       be_error *error);
 

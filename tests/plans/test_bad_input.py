@@ -32,7 +32,7 @@ REFUSED: list[tuple[dict[str, Any], type[Exception], str]] = [
     ({"params": [1]}, TypeError, "params=[1] must be a dict"),
     ({"snapshots": [b"xyz"]}, ValueError, "snapshots[0] holds 0 lanes"),
     ({"snapshots": ["xyz"]}, TypeError, "must be a batchenv.Snapshot"),
-    ({"seeds": [1], "order": "random"}, ValueError, "order='random' must be one of in_order, shuffled, sampled"),
+    ({"seeds": [1], "order": "random"}, ValueError, "order='random' must be one of 'in_order', 'shuffled', 'sampled'"),
     ({"seeds": [1], "order": "shuffled", "weights": [1]}, ValueError, "weights are for order='sampled'"),
     ({"seeds": [1, 2], "weights": [1]}, ValueError, "weights has shape (1,)"),
     ({"seeds": [1, 2], "weights": [1, -1]}, ValueError, "weights[1]=-1.0"),

@@ -250,8 +250,12 @@ class Task(Translator):
 
     def preparer(self, values: dict[str, NDArray[Any]]) -> Callable[[int, int], None]:
         def prepare(lane: int, entry: int) -> None:
-            with one_at_a_time():
-                self.set_fields(np.array([lane]), {name: rows[entry] for name, rows in values.items()})
+            try:
+                with one_at_a_time():
+                    self.set_fields(np.array([lane]), {name: rows[entry] for name, rows in values.items()})
+            except BaseException as problem:
+                self.lanes.source.raised[lane] = problem
+                raise
 
         return prepare
 

@@ -78,7 +78,7 @@ class WaitingBackend(PythonBackend):
 
     def _reset_script(self, lane: int) -> Callable[[Order], Script]:
         """A reset, with what the user has ordered for it."""
-        ordered = self._ordered(lane)
+        ordered = self._ordered(lane, again=True)
         keywords = {} if ordered is None else {"seed": ordered[0], "options": ordered[1]}
         return reset_script(keywords, lane in self.lanes.broken)
 
@@ -169,9 +169,17 @@ class WaitingBackend(PythonBackend):
             self._landed = self._landed.replaced()
         else:
             self._landed.wait(self._flight.count)
+            self._drop_entries(self._landed.lanes)
             self._landed.take(len(self._landed.lanes))
         self._flight.clear()
         self._resetting[:] = 0
+
+    def _drop_entries(self, lanes: Iterable[int]) -> None:
+        """Notes that episodes of the plan which these lanes have begun in flight are dropped."""
+        agenda = self.core.agenda
+        for lane in lanes if agenda is not None else ():
+            if agenda.places[lane, 3] >= 0 and any(name == "reset" for name, _, _ in self._orders[lane].answers):
+                agenda.places[lane, 3] = _core.UNDECIDED
 
     def reset(self, seeds: Any, mask: Flags | None, options: Options) -> tuple[Any, InfoDict]:
         doing = "env.reset()" if mask is None else "env.reset(options={'reset_mask': ...})"
@@ -182,6 +190,7 @@ class WaitingBackend(PythonBackend):
             self.core.refuse_in_flight(doing, mask.view(np.uint8))
             self._flight.refuse("reset() of some lanes")
         lanes = range(self.num_envs) if mask is None else np.flatnonzero(mask).tolist()
+        self.core.apply_skips()
         self._order(seeds, mask, options)
         self._do(lanes, lambda arrivals: self._send_off(lanes, map(self._reset_script, lanes), arrivals))
         return super().reset(seeds, mask, options)
@@ -227,6 +236,7 @@ class WaitingBackend(PythonBackend):
     def send_reset(self, seeds: Any, options: Options) -> None:
         self._check("async_reset()")
         self._settle()
+        self.core.apply_skips()
         self._order(seeds, None, options)
         self.core.expect_resets()
         with _core.Whole(self.core):

@@ -79,7 +79,7 @@ class ProcessBackend(EnvBackend):
             self._pool.end()
             raise
         self._memory = self._pool.memory
-        self._told: list[Any] = [None] * num_workers  # those that know the plan
+        self._told: list[Any] = [self._pool.worker(number) for number in range(num_workers)]  # that know the plan
         self._flight = _core.Flight(self.core, options["batch_size"])
         self._reports = Reports(self.core, self.observations, self._pool, self._flight, bounds)
         self._reports.stage = self._stage
@@ -190,6 +190,7 @@ class ProcessBackend(EnvBackend):
         else:
             self.check("env.reset(options={'reset_mask': ...})")
             self._flight.refuse("reset() of some lanes")
+        self._skip()
         with _core.Whole(self.core):
             self._ask_resets(seeds, mask, packed, one_by_one=False)
             self._remote.hear_all()
@@ -234,6 +235,7 @@ class ProcessBackend(EnvBackend):
         self._refuse_foreign("async_reset()")
         packed = pack_options(options)
         self._settle()
+        self._skip()
         with _core.Whole(self.core):
             self.core.expect_resets()
             self._flight.depart(np.arange(self.num_envs))
@@ -264,32 +266,59 @@ class ProcessBackend(EnvBackend):
                 check_places(places, course.streams, course.entries.size)
             self._fill(_core.Agenda(1, course.streams, 0, 0, True), course)  # refuses what cannot be done
             self._memory.places[:] = _core.first_places(self.num_envs) if places is None else places
-        numbers = range(len(self._pool))
         try:
-            self._ask({number: ("set_plan", (_for_workers(course),)) for number in numbers})
+            self._tell(course)
         except BaseException:
             self._memory.places[:] = before
-            self._told = [None] * len(numbers)
+            self._tell_again()
             raise
-        self._course = course
         self._reports.planned = course is not None
         self._reports.labels = None if course is None else course.entries.labels_and_none()
-        self._told = [self._pool.worker(number) for number in numbers]
 
-    def _news(self, number: int) -> Course | None:
-        """The plan, if a worker does not know it."""
+    def _tell(self, course: Course | None, weigh: bool = False) -> None:
+        """Lets workers follow a plan. weigh: it is one that they know, but for its weights."""
+        questions: dict[int, tuple[str, tuple[Any, ...]]] = {}
+        numbers = range(len(self._pool))
+        for number in numbers:
+            known = weigh and self._told[number] is self._pool.worker(number)
+            assert course is not None or not weigh
+            sums = course.sums() if known and course is not None else None
+            questions[number] = ("weigh", (sums,)) if known else ("set_plan", (_for_workers(course),))
+        self._told = [None] * len(numbers)
+        self._ask(questions)
+        self._course, self._told = course, [self._pool.worker(number) for number in numbers]
+
+    def _tell_again(self) -> None:
+        """Lets workers follow the plan that they had, of which some may follow another one now. Those that cannot be
+        asked learn it when their lanes are reset."""
+        try:
+            self._tell(self._course)
+        except Exception:
+            self.core.tear("a call that changes the plan was cut short, and some workers follow another one")
+        except BaseException:
+            self.core.tear("a call that changes the plan was interrupted, and some workers follow another one")
+            raise
+
+    def _news(self, number: int) -> tuple[Course | None] | None:
+        """The plan (or none), if a worker does not know it."""
         worker = self._pool.worker(number)
-        if self._course is None or self._told[number] is worker:
+        if self._told[number] is worker:
             return None
         self._told[number] = worker
-        return _for_workers(self._course)
+        return (_for_workers(self._course),)
 
     def set_weights(self, course: Course) -> None:
-        self._ask({number: ("weigh", (course.sums(),)) for number in range(len(self._pool))})
-        self._course = course
+        try:
+            self._tell(course, weigh=True)
+        except BaseException:
+            self._tell_again()
+            raise
 
-    def skip_entries(self, lanes: NDArray[np.int64], skip: bool = True) -> None:
-        self._memory.places[lanes, 3] = _core.NO_ENTRY if skip else _core.UNDECIDED
+    def _skip(self) -> None:
+        """Does what `skip_entries` has asked for, while nothing is in flight."""
+        lanes, self.core.skips = self.core.skips, None
+        if lanes is not None:
+            _core.skip_entries(self._memory.places, lanes)
 
     def places(self) -> NDArray[np.int64]:
         return self._memory.places.copy()

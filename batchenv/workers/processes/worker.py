@@ -194,12 +194,12 @@ class Worker:
         self.backend.set_plan(course, rows=self.memory.places[self.first : self.first + self.count])
 
     def reset(
-        self, seeds: Any, mask: Any, options: bytes | None, lanes: list[int] | None, course: Course | None
+        self, seeds: Any, mask: Any, options: bytes | None, lanes: list[int] | None, news: tuple[Any] | None
     ) -> None:
         """Resets the lanes of `mask`, or all. options: pickled. lanes: report each of these by itself; None: report
-        once, as a step. course: the plan, if this worker has come in the place of one that had it."""
-        if course is not None:
-            self.set_plan(course)
+        once, as a step. news: the plan (or None), if this worker does not know it."""
+        if news is not None:
+            self.set_plan(*news)
         self.due = [(Verb.STEP, self.first)] if lanes is None else [(Verb.LANE, lane) for lane in lanes]
         meant = None if options is None else loaded(options)
         chosen = np.ones(self.count, np.bool_) if mask is None else mask

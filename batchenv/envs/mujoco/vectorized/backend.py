@@ -213,25 +213,28 @@ class TaskBackend(CoreBackend):
         super().set_plan(course, places, rows)
         self._arrays.read_params()
 
-    def _begin_entries(self, numbers: NDArray[np.int64]) -> None:
-        """Lets lanes that start take their entries of the plan, if there is one."""
+    def _begin_entries(self, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Lets lanes that start take their entries of the plan, if there is one. Returns those that can."""
         agenda, course = self.core.agenda, self._course
         if agenda is None or course is None:
-            return
-        self.core.begin_entries(numbers)
+            return numbers
+        for lane, why in self.core.begin_entries(numbers):
+            self._stage.fail(np.array([lane]), why, True)
+            numbers = numbers[numbers != lane]
         entries = agenda.places[numbers, 2]
         if course.entries.seeds is not None:
             seeded = [entry >= 0 and course.entries.seeds[entry] is not None for entry in entries.tolist()]
             self._put_state(numbers[seeded], self._found.keeps)
         if course.entries.params is not None:
             self._arrays.read_params()
+        return numbers
 
     def _start(self, numbers: NDArray[np.int64]) -> None:
         """Starts episodes in these lanes, and puts their observations onto the stage."""
         if not len(numbers):
             return
         try:
-            self._begin_entries(numbers)
+            numbers = self._begin_entries(numbers)
         except BaseException as problem:
             self._fail(numbers, problem, starting=True)
             return
@@ -437,6 +440,7 @@ class TaskBackend(CoreBackend):
             self.core.require_reset("env.reset(options={'reset_mask': ...})")
             self._flight.refuse("reset() of some lanes", lanes)
         self._forget(lanes)
+        self.core.apply_skips()
         self._seed(seeds, mask)
         with _core.Whole(self.core):
             self._start(lanes)
@@ -520,6 +524,7 @@ class TaskBackend(CoreBackend):
         self._settle()
         self._forget(self._every)
         self.core.expect_resets()
+        self.core.apply_skips()
         self._seed(seeds, None)
         self._resetting[:] = 1
         self._send_off(self._every.copy(), self._start)
