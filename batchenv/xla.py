@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,12 @@ except ImportError as missing:
 _TARGET = "batchenv"
 
 jax.ffi.register_ffi_target(_TARGET, _core.xla_capsule(), platform="cpu")
+
+
+def _refuse_other(own: Any, backend: Any) -> None:
+    """Raises RuntimeError if another backend is to watch lanes that programs of JAX step without it."""
+    if backend is not own:
+        raise RuntimeError("env.xla() has given out functions that step lanes without anybody's notice: make a new env")
 
 
 class Functions:
@@ -59,6 +66,8 @@ class Functions:
         # The drawer of a render mode watches each step, which goes through the env for that.
         plain = whole.plain and env.render_mode is None
         steps = _core.XlaSteps(env._backend.core, results.taken) if plain else None
+        if plain:
+            env._direct.append(partial(_refuse_other, env._backend))
         self._step = Call(env, order, results, lambda *leaves: env.step(whole.built(leaves)), steps=steps)
         self._send = Call(env, order, None, lambda *leaves: env.send(batch.built(leaves), batch.rest(leaves)))
         self._recv = Call(env, order, Results(env, env.batch_size, env_id=True), env.recv)

@@ -122,6 +122,10 @@ class Backend(Protocol):
         """Functions that need no `hold`; see `Shortcuts`."""
         return Shortcuts()
 
+    def innermost(self) -> Backend:
+        """The backend that steps the lanes, where this one only watches another."""
+        return self
+
     @abstractmethod
     def reset(self, seeds: Seeds, mask: Flags | None, options: Options) -> tuple[Observations, InfoDict]:
         """Starts new episodes. If all lanes are reset, lanes in flight are waited for, and their results are dropped.

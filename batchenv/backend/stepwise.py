@@ -37,10 +37,10 @@ def stepwise(backend: Backend, actions: Any, steps: int, key: int, first_step: i
         columns = [made if given is None else given for made, given in zip(columns, out, strict=True)]
     infos = [result[4] for result in results]
     if any(isinstance(one, Apart) for one in infos):
-        known = _stacked_infos([parted(one)[0] for one in infos])
-        stacked = Apart(known, [], [], lambda: _stacked_infos(infos))
+        known = stacked_infos([parted(one)[0] for one in infos])
+        stacked = Apart(known, [], [], lambda: stacked_infos(infos))
     else:
-        stacked = _stacked_infos(infos)
+        stacked = stacked_infos(infos)
     result = (*columns, stacked, actions)
     if failed:
         raise LaneError(reasons[0], np.array(sorted(failed)), result)
@@ -57,14 +57,14 @@ def _stacked(values: Any) -> Any:
     return np.stack(values) if isinstance(first, np.ndarray) else np.array(values, dtype=object)
 
 
-def _stacked_infos(infos: list[dict[str, Any]]) -> dict[str, Any]:
+def stacked_infos(infos: list[dict[str, Any]]) -> dict[str, Any]:
     """Infos of several steps, with a first axis of steps; zeros, or None, in steps that lack one."""
     stacked: dict[str, Any] = {}
     for name in dict.fromkeys(name for info in infos for name in info):
         values = [info.get(name) for info in infos]
         known = [value for value in values if value is not None]
         if isinstance(known[0], dict):
-            stacked[name] = _stacked_infos([value or {} for value in values])
+            stacked[name] = stacked_infos([value or {} for value in values])
             continue
         of_objects = known[0].dtype.hasobject
         dtype = np.dtype(object) if of_objects else np.result_type(*known)

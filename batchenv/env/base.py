@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Any, cast
 
@@ -55,9 +56,21 @@ class Base(VectorEnv[Any, Any, NDArray[Any]]):
         self._backend = backend
         self._set_spaces(backend)
         self._drawer = Drawer() if render_mode is None else backend.drawer(render_mode)
+        self._direct = list[Callable[[Backend], None]]()
+        self._put_backend(backend)
+
+    def _put_backend(self, backend: Backend) -> None:
+        """Has this backend called from now on: the env's own, or one that watches it.
+
+        Whoever steps lanes without the backend's methods has a function in `_direct`, which is told of it before, and
+        raises an error if it cannot follow.
+        """
+        for tell in self._direct:
+            tell(backend)
+        self._backend = backend
         # `step`, `send` and `recv` call these functions of the backend directly. They are None where BatchEnv holds the
         # lanes itself: of some backends, and where a drawer has to be told what lanes do.
-        ways = backend.shortcuts() if render_mode is None else Shortcuts()
+        ways = backend.shortcuts() if self.render_mode is None else Shortcuts()
         self._hold_and_step, self._hold_and_send, self._hold_and_recv = ways
 
     def _set_spaces(self, backend: Backend) -> None:

@@ -26,8 +26,19 @@ def backend_of(env: BatchEnv) -> Backend:
 def core_of(env: BatchEnv) -> Any:
     """The C core's `_core.Batch` of lanes, also where these are environments written in Python; None if processes step
     them."""
-    backend = env._open()
+    backend = env._open().innermost()
     return backend.core if isinstance(backend, CoreBackend) else None
+
+
+def stepping_core_of(env: BatchEnv) -> Any:
+    """As `core_of`, for whoever steps lanes with it; None also while another backend watches, as of a recording."""
+    return core_of(env) if env._open().innermost() is env._open() else None
+
+
+def tell_of_backends(env: BatchEnv, tell: Callable[[Backend], None]) -> None:
+    """Has a function called with each backend that is put in the place of the present one, before that is done. For
+    whoever steps lanes without the backend's methods; it may raise an error to refuse it."""
+    env._direct.append(tell)
 
 
 def held(env: BatchEnv) -> AbstractContextManager[Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from functools import partial
 from typing import Any
 
@@ -61,13 +62,26 @@ class TorchBatchEnv(TensorSteps, Forwarding):
         again = not env.config.get("copy", True)
         # The drawer of a render mode watches each step, which goes through the env for that.
         direct = counted and reads_tensors and env.render_mode is None and not again
-        batch = wrapping.core_of(env) if direct else None
-        self._tensors = Tensors(torch.Tensor, tensor, rows_of, again, step, batch, renew)
+        batch = wrapping.stepping_core_of(env) if direct else None
+        self._make_tensors = lambda batch: Tensors(torch.Tensor, tensor, rows_of, again, step, batch, renew)
+        self._tensors = self._make_tensors(batch)
+        if direct:
+            follow = weakref.WeakMethod(self._follow)  # the env does not keep what is around it
+            wrapping.tell_of_backends(env, lambda backend: None if (tell := follow()) is None else tell(backend))
         if self._transfer is None:
             self._step_by(self._tensors)
 
     def __reduce__(self) -> Any:
         return type(self), (self.env, self.device)
+
+    def _follow(self, backend: Any) -> None:
+        """Steps lanes by way of the C core's batch unless something watches them; see `wrapping.tell_of_backends`."""
+        finals_only = self._tensors.finals_only
+        watched = backend.innermost() is not backend
+        self._tensors = self._make_tensors(None if watched else backend.core)
+        self._tensors.finals_only = finals_only
+        if self._transfer is None:
+            self._step_by(self._tensors)
 
     def _keep_finals_only(self) -> None:
         """Leaves out infos other than "final_rows", for whoever reads no others: they take time, and some cannot be put
