@@ -49,6 +49,8 @@ __all__ = [
     "make_python",
     "make_spec",
     "patch_gymnasium",
+    "record",
+    "replay",
     "spawn_seeds",
     "spec",
     "unpatch_gymnasium",
@@ -61,6 +63,8 @@ if TYPE_CHECKING:
     from batchenv.envs.mujoco.vectorized.task import MuJoCoTask as MuJoCoTask
     from batchenv.evaluation import evaluate as evaluate
     from batchenv.integrations import jax as jax
+    from batchenv.recordings import record as record
+    from batchenv.recordings import replay as replay
 
 register_with_gymnasium()
 
@@ -74,6 +78,10 @@ def _late(name: str) -> Any:
         from batchenv.evaluation import evaluate
 
         return evaluate
+    if name in ("record", "replay"):
+        from batchenv import recordings
+
+        return getattr(recordings, name)
     if name == "MuJoCoTask":
         from batchenv.envs.mujoco.vectorized.task import MuJoCoTask
 

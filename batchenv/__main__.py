@@ -236,6 +236,26 @@ def evaluate(options: argparse.Namespace, parser: argparse.ArgumentParser) -> No
         print(f"wrote {options.json}")
 
 
+def replay(options: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
+    from batchenv.cli import replay
+    from batchenv.recordings import RecordingError
+
+    refuse_unwritable(parser, options.json)
+    keywords = {"num_threads": options.threads, "trust": options.trust, "until_damage": options.until_damage}
+    try:
+        with batchenv.replay(options.file, ignore_versions=options.ignore_versions, **keywords) as recording:
+            print("\n".join(replay.lines(recording)))
+            if options.json:
+                replay.write(recording, options.json)
+                print(f"wrote {options.json}")
+            if options.verify:
+                print(f"verified: all {recording.verify()} steps are the recorded ones")
+    except RecordingError as error:
+        print(f"python -m batchenv: error: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
 def make_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m batchenv", description=(__doc__ or "").partition(": ")[2])
     parser.add_argument("--version", action="version", version=f"batchenv {batchenv.__version__}")
@@ -312,6 +332,16 @@ def make_parser() -> argparse.ArgumentParser:
     command.add_argument("--video", metavar="FOLDER", help="a video of the first episode")
     command.add_argument("--json", metavar="FILE", help="writes the table of episodes")
     _add_keywords(command)
+    command = commands.add_parser("replay", help="what a recording holds. Exit code 1 if it cannot be read or differs")
+    command.add_argument("file", help="what batchenv.record has written")
+    command.add_argument("--verify", action="store_true", help="replays everything, and compares all checksums")
+    command.add_argument("--threads", type=positive_int, help="num_threads of the env that is stepped")
+    command.add_argument(
+        "--trust", action="store_true", help="load pickles of envs in Python, and libraries of C files"
+    )
+    command.add_argument("--ignore-versions", action="store_true", help="replay with other versions, too")
+    command.add_argument("--until-damage", action="store_true", help="read what lies before the first damaged block")
+    command.add_argument("--json", metavar="FILE", help="writes the header and the table of episodes")
     return parser
 
 
@@ -370,6 +400,8 @@ def main(arguments: list[str] | None = None) -> int:
             new(options)
         elif options.command == "evaluate":
             evaluate(options, parser)
+        elif options.command == "replay":
+            return replay(options, parser)
         else:
             bench(options, parser)
     except (TypeError, ValueError, MemoryError, OSError, DependencyNotInstalled) as error:

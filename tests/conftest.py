@@ -34,6 +34,7 @@ QUICK = {
         "machine": "cgroup numa",
         "model": "orders protocols",
         "project": "api_page benchmarks",
+        "recordings": "sums",
         "queue": "failed_lanes in_flight send_recv trajectories",
         "workers": "normalization numbers wrong_results",
     }.items()
