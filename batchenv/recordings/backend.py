@@ -207,7 +207,7 @@ class RecordingBackend(Watching):
         def note(result: Any) -> None:
             for t in range(steps):
                 row = [nested.each(lambda part, t=t: part[t], part) for part in result[:4]]
-                infos = _info_row(result[4], t) if self._log.reads_infos else {}
+                infos = leaves.row_of(result[4], t) if self._log.reads_infos else {}
                 self._log.step(nested.each(lambda part, t=t: part[t], result[5]), (*row, infos))
 
         return self._run(note, self.inner.rollout, actions, steps, key, first_step, out)
@@ -272,8 +272,8 @@ class RecordingBackend(Watching):
         """Notes a batch of which some lanes were stepped and others reset."""
         for chosen, is_step in ((~stepped, False), (stepped, True)):
             rows = np.flatnonzero(chosen)
-            part = [nested.each(lambda leaf, rows=rows: _rows(leaf, rows), value) for value in result[:4]]
-            infos = _info_row(result[4], rows)
+            part = [nested.each(lambda leaf, rows=rows: leaves.rows_of(leaf, rows), value) for value in result[:4]]
+            infos = leaves.row_of(result[4], rows)
             if is_step:
                 self._log.some(lanes[rows], self._gathered(lanes[rows]), (*part, infos))
             else:
@@ -346,12 +346,3 @@ class RecordingBackend(Watching):
             self._ended()
         finally:
             self.inner.close()
-
-
-def _rows(leaf: Any, rows: Any) -> Any:
-    return tuple(leaf[row] for row in rows.tolist()) if type(leaf) is tuple else leaf[rows]
-
-
-def _info_row(infos: dict[str, Any], at: Any) -> dict[str, Any]:
-    """Infos of one step of a rollout, or of some rows of a step."""
-    return nested.each(lambda value: value[at], infos)

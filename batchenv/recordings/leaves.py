@@ -10,6 +10,7 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
+from batchenv.spaces import nested
 from batchenv.text import Texts
 
 
@@ -167,3 +168,13 @@ def texts_of_bytes(data: bytes) -> Any:
     for k, row in enumerate(rows):
         array[k] = row
     return array
+
+
+def rows_of(leaf: Any, rows: Any) -> Any:
+    """Some rows of an array, or of texts."""
+    return tuple(leaf[row] for row in rows.tolist()) if type(leaf) is tuple else leaf[rows]
+
+
+def row_of(infos: dict[str, Any], at: Any) -> dict[str, Any]:
+    """Infos of one step of a rollout, or of some rows of a step."""
+    return nested.each(lambda value: value[at], infos)
