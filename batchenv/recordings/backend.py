@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from batchenv.backend.course import Course
 from batchenv.backend.env_calls import call_env, set_attribute
 from batchenv.backend.protocol import Backend, Flags, LaneError
 from batchenv.backend.snapshot import Snapshot
@@ -18,6 +19,7 @@ from batchenv.recordings import leaves
 from batchenv.recordings.errors import RecordingError
 from batchenv.recordings.log import Log
 from batchenv.recordings.moments import moments_of, same
+from batchenv.recordings.plans import describe_course
 from batchenv.recordings.values import to_json
 from batchenv.recordings.watching import Watching
 from batchenv.spaces import nested
@@ -44,6 +46,7 @@ class RecordingBackend(Watching):
         self._sent: list[Any] = [None] * inner.num_envs  # per lane in flight: its action's parts, or "reset"
         self._flying = False  # whether any lane has been sent since all were together
         self._unsure = False  # a call was interrupted: nobody knows whether it was noted
+        self._skipped: NDArray[np.int64] | None = None  # see `skip_entries`
         self._lost = False  # a call was interrupted: nobody knows what lanes have done
         self._moments = moments_of(env)
 
@@ -132,6 +135,8 @@ class RecordingBackend(Watching):
         data = b"" if self._log.stores else bytes(self.inner.snapshot(lanes))
         rows = np.arange(len(lanes))
         self._log.event("restore", {"rows": rows, "lanes": lanes}, {"s": data}, begun=lanes)
+        if self._env.present_plan is not None:
+            self._log.event("places", {"lanes": lanes}, {"places": self.inner.places()[lanes]})
 
     # ---- resets --------------------------------------------------------------------------------------------------
 
@@ -149,6 +154,7 @@ class RecordingBackend(Watching):
                 self._found_again(None)
                 return
             meta = {"seeds": seeds, "mask": None if mask is None else np.array(mask), "options": options}
+            meta["skip"] = self._skipped
             self._log.event("reset", meta, begun=begun, observations=result[0])
 
         result = self._run(note, self.inner.reset, seeds, mask, options)
@@ -169,7 +175,9 @@ class RecordingBackend(Watching):
 
         def note(result: None) -> None:
             self._drop()
-            self._log.event("reset", {"seeds": seeds, "mask": None, "options": options}, begun=slice(None))
+            self._log.event(
+                "reset", {"seeds": seeds, "mask": None, "options": options, "skip": self._skipped}, begun=slice(None)
+            )
             self._sent, self._lost, self._flying = ["reset"] * self.num_envs, False, True
 
         self._run(note, self.inner.send_reset, seeds, options)
@@ -278,6 +286,42 @@ class RecordingBackend(Watching):
                 self._log.some(lanes[rows], self._gathered(lanes[rows]), (*part, infos))
             else:
                 self._log.event("arrived", {"lanes": lanes[rows]}, observations=part[0])
+
+    # ---- plans ---------------------------------------------------------------------------------------------------
+
+    def set_plan(self, course: Course | None, places: NDArray[np.int64] | None = None) -> None:
+        self._begin()
+        described = None
+        if course is not None and not self._log.stores:
+            described = describe_course(course, self.inner)
+
+        def note(result: None) -> None:
+            if not self._log.stores:
+                arrays = {} if course is None else {"places": self.inner.places()}
+                self._log.event("plan", {"course": described}, arrays)
+
+        self._run(note, self.inner.set_plan, course, places)
+
+    def set_weights(self, course: Course) -> None:
+        self._begin()
+        if not self._log.stores:
+            self._refuse_flight("setting weights of a plan")
+
+        def note(result: None) -> None:
+            if not self._log.stores:
+                self._log.event("weights", {"weights": course.weights})
+
+        self._run(note, self.inner.set_weights, course)
+
+    def skip_entries(self, lanes: NDArray[np.int64] | None) -> None:
+        self._skipped = lanes  # the reset that follows is written with it
+        self.inner.skip_entries(lanes)
+
+    def put_places(self, places: NDArray[np.int64], lanes: NDArray[np.int64]) -> None:
+        self._begin()
+        self.inner.put_places(places, lanes)
+        if not self._log.stores:
+            self._note(self._log.event, "places", {"lanes": np.array(lanes)}, {"places": np.array(places)})
 
     # ---- what else changes lanes ---------------------------------------------------------------------------------
 

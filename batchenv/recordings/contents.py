@@ -33,6 +33,7 @@ class Contents:
         entries: of all blocks behind the header.
         done: int64 (lanes,): recorded steps of each lane.
         so_far: float64 (lanes,): the rewards of each lane's last episode, as far as it was recorded; None: unknown.
+        plans: whether lanes have followed any.
         whole: whether only a replay of all lanes repeats everything.
     """
 
@@ -61,7 +62,7 @@ class Contents:
             for kind, offset, length, low, high in zip(kinds, *columns, strict=True)
         ]
         self.header, _ = self.read(rows[0])
-        self.entries, self.whole = rows[1:], meta["whole"]
+        self.entries, self.whole, self.plans = rows[1:], meta["whole"], meta["plans"]
         self.done, self.so_far = arrays["done"], arrays["so_far"]
 
     def _take_blocks(self, blocks: list[Block]) -> None:
@@ -70,7 +71,7 @@ class Contents:
             raise RecordingError(f"{self._reader.path} ends before its header: nothing was recorded")
         self.header, _ = unpack(self._reader.read(blocks[0]))
         self.done, self.so_far = np.zeros(self.header["num_envs"], np.int64), None
-        self.entries, self.whole = [], False
+        self.entries, self.whole, self.plans = [], False, False
         for block in blocks[1:]:
             meta, arrays = unpack(self._reader.read(block))
             low = high = 0
@@ -86,6 +87,7 @@ class Contents:
             elif block.kind == EVENT:
                 low, high = int(self.done.min()), int(self.done.max())
                 self.whole = self.whole or needs_whole(meta["kind"], meta)
+                self.plans = self.plans or meta["kind"] == "plan"
             self.entries.append(Entry(block.kind, block, low, high))
 
     def read(self, entry: Entry) -> tuple[dict[str, Any], dict[str, Any]]:

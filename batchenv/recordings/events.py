@@ -21,6 +21,7 @@ from batchenv.recordings import leaves
 from batchenv.recordings.contents import Contents
 from batchenv.recordings.errors import RecordingError
 from batchenv.recordings.moments import put_moments
+from batchenv.recordings.plans import Follower
 
 Lanes = NDArray[np.int64]  # as the player numbers them
 
@@ -39,6 +40,7 @@ class Player(Protocol):
     observations: Any
     parts: list[leaves.Leaf]
     trust: bool
+    follower: Follower
 
     def taken(self, call: Callable[..., Any], *arguments: Any) -> Any:
         """The result of a call, also that of a LaneError."""
@@ -81,6 +83,8 @@ def _reset(player: Player, meta: dict[str, Any], arrays: dict[str, Any]) -> Lane
             return np.empty(0, np.int64)
         if mask is not None and mask.all():
             mask = None
+    if meta["skip"] is not None:
+        player.backend.skip_entries(_mine(player, meta["skip"])[0])
     result = player.taken(player.backend.reset, seeds, mask, meta["options"])
     player.observations = result[0]
     return np.arange(len(player.lanes)) if mask is None else np.flatnonzero(mask)
@@ -127,6 +131,23 @@ def _moments(player: Player, meta: dict[str, Any], arrays: dict[str, Any]) -> La
     return np.empty(0, np.int64)
 
 
+def _plan(player: Player, meta: dict[str, Any], arrays: dict[str, Any]) -> Lanes:
+    player.follower.follow(meta["course"], arrays.get("places"))
+    return np.empty(0, np.int64)
+
+
+def _weights(player: Player, meta: dict[str, Any], arrays: dict[str, Any]) -> Lanes:
+    player.follower.weigh(meta["weights"])
+    return np.empty(0, np.int64)
+
+
+def _places(player: Player, meta: dict[str, Any], arrays: dict[str, Any]) -> Lanes:
+    lanes, rows = _mine(player, meta["lanes"])
+    some = player.active[lanes]
+    player.follower.put(arrays["places"][rows][some], lanes[some])
+    return np.empty(0, np.int64)
+
+
 EVENTS: dict[str, Callable[[Player, dict[str, Any], dict[str, Any]], Lanes]] = {
     "reset": _reset,
     "arrived": _arrived,
@@ -135,6 +156,9 @@ EVENTS: dict[str, Callable[[Player, dict[str, Any], dict[str, Any]], Lanes]] = {
     "params": _params,
     "state": _state,
     "moments": _moments,
+    "plan": _plan,
+    "weights": _weights,
+    "places": _places,
 }
 
 

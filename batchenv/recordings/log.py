@@ -77,6 +77,7 @@ class Log:
         self._returns = Returns(count)
         self._stores, self._key_steps, self._has_snapshots = stores, key_steps, has_snapshots and not stores
         self._keyed = np.full(count, -1, np.int64)  # steps of each lane at its last key frame
+        self._plans = False  # whether lanes have followed any
         self._whole = False  # whether some lanes cannot be replayed without the others
         self._key_bytes, self._key_size, self._deadline = 0, 0, math.inf
         self._write(HEADER, header, {})
@@ -176,6 +177,7 @@ class Log:
             more["sf"] = self._returns.so_far[begun]
             self._returns.so_far[begun] = 0
         self._whole = self._whole or needs_whole(kind, meta)
+        self._plans = self._plans or kind == "plan"
         if observations is not None:
             parts = leaves.flat(observations)
             if self._stores:
@@ -209,7 +211,9 @@ class Log:
         self.cut()
         whole = len(lanes) == len(self.done)
         meta = {"p": self._position(), "lanes": None if whole else lanes, "moments": moments_of(self._env)}
-        arrays = {"s": bytes(self._backend.snapshot(lanes))}
+        arrays: dict[str, Any] = {"s": bytes(self._backend.snapshot(lanes))}
+        if self._env.present_plan is not None:
+            arrays["places"] = self._backend.places()[lanes]
         low, high = int(self.done[lanes].min()), int(self.done[lanes].max())
         self._keyed[lanes] = self.done[lanes]
         self._key_size = self._write(KEY, meta, arrays, low, high).length
@@ -226,7 +230,7 @@ class Log:
             "highs": np.array(highs, np.int64),
         }
         arrays |= {"so_far": self._returns.so_far, "done": self.done}
-        meta = {"kinds": "".join(kinds), "episodes": self.episodes, "whole": self._whole}
+        meta = {"kinds": "".join(kinds), "episodes": self.episodes, "whole": self._whole, "plans": self._plans}
         self._writer.finish(pack(meta, arrays))
 
     def flush(self) -> None:

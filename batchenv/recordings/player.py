@@ -18,6 +18,7 @@ from batchenv.recordings.contents import Contents, occurrences, positions
 from batchenv.recordings.ends import Ends, flags_of, sorted_ends
 from batchenv.recordings.infos import InfoForms
 from batchenv.recordings.log import EVENT, EVERY, KEY, ROWS, STEPS
+from batchenv.recordings.plans import Follower
 from batchenv.recordings.window import Collector, as_array
 
 _BYTES = 8 * 2**20  # of observations that are made at a time
@@ -51,6 +52,7 @@ class Player:
         self.at = np.zeros(len(lanes), np.int64)
         self.active = np.zeros(len(lanes), np.bool_)
         self.observations: Any = None
+        self.follower = Follower(env, self.backend, lanes)
         self.place = 0
         self.parts = leaves.leaves_of(env.single_action_space)
         self._space = env.single_action_space
@@ -106,7 +108,10 @@ class Player:
         return True
 
     def _before(self, first: int) -> None:
-        """Repeats the changes of parameters before an entry, which may be of models that snapshots do not hold."""
+        """Repeats what key frames do not hold of what was before an entry: the plan, and changes of parameters, which
+        may be of models."""
+        if self.contents.plans:
+            self._follow_plan(first)
         if not self.contents.whole:
             return
         for entry in self.contents.entries[:first]:
@@ -114,6 +119,22 @@ class Player:
                 meta, arrays = self.contents.read(entry)
                 if meta["kind"] == "params":
                     events.replay(self, meta, arrays)
+
+    def _follow_plan(self, first: int) -> None:
+        """Lets lanes follow the plan that they had before an entry."""
+        later: list[Any] = []
+        for entry in reversed(self.contents.entries[:first]):
+            meta, arrays = self.contents.read(entry) if entry.kind == EVENT else ({"kind": None}, {})
+            if meta["kind"] == "plan":
+                self.follower.follow(meta["course"], arrays.get("places"))
+                break
+            if meta["kind"] == "weights" and not later:
+                later.append(meta["weights"])
+        else:
+            self.follower.follow(None, None)
+            return
+        for weights in later:
+            self.follower.weigh(weights)
 
     # ---- entries -------------------------------------------------------------------------------------------------
 
@@ -140,6 +161,8 @@ class Player:
         numbers = np.arange(self.count) if meta["lanes"] is None else np.asarray(meta["lanes"])
         rows = np.searchsorted(numbers, self.lanes[targets])
         self.restore(arrays["s"], rows, targets)
+        if "places" in arrays:
+            self.follower.put(arrays["places"][rows], targets)
         if meta["moments"]:
             events.put_moments(self.env, meta["moments"])
         self.at[targets] = positions(meta, self.count)[self.lanes[targets]]
@@ -258,9 +281,11 @@ class Player:
         there = (self.local[recorded.lanes[keep]], recorded.steps[keep], recorded.flags[keep])
         here = tuple(np.concatenate(column) for column in zip(*ends, strict=True)) if ends else there[:0]
         here = here or tuple(np.empty(0, np.int64) for _ in range(3))
-        if len(ends) > 1 or not self.whole:
-            there, here = (tuple(column[np.lexsort((some[1], some[0]))] for column in some) for some in (there, here))
-        if all(np.array_equal(one, other) for one, other in zip(here, there, strict=True)):
+        if _equal(here, there):
+            return
+        # Lanes that were received are in the order in which they got finished.
+        there, here = (tuple(column[np.lexsort((some[1], some[0]))] for column in some) for some in (there, here))
+        if _equal(here, there):
             return
         found, known = (
             {(a, b): c for a, b, c in zip(*(x.tolist() for x in some), strict=True)} for some in (here, there)
@@ -338,3 +363,7 @@ def _nbytes(space: Any) -> int:
     return (
         8 if space.shape is None or space.dtype is None else int(np.prod(space.shape)) * np.dtype(space.dtype).itemsize
     )
+
+
+def _equal(some: Sequence[Any], others: Sequence[Any]) -> bool:
+    return all(np.array_equal(one, other) for one, other in zip(some, others, strict=True))

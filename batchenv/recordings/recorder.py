@@ -16,6 +16,7 @@ from batchenv.recordings.errors import RecordingError
 from batchenv.recordings.file import Writer
 from batchenv.recordings.header import describe
 from batchenv.recordings.log import Log
+from batchenv.recordings.plans import describe_course
 
 _NOT_STORED = ("pickle", "state")
 
@@ -178,6 +179,9 @@ def record(
                 writer, lanes, backend, header, stores=stores, key_steps=key_steps,
                 has_snapshots=not stores, flush_seconds=float(flush_seconds),
             )  # fmt: skip
+            if lanes.present_plan is not None and not stores:
+                described = describe_course(lanes.present_plan._course, backend)
+                log.event("plan", {"course": described}, {"places": backend.places()})
             if not backend.needs_reset and not stores:
                 log.key_frame(np.arange(lanes.num_envs))
             recorder = Recorder(lanes, path, log, writer, backend)

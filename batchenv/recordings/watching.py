@@ -47,6 +47,9 @@ class Watching(Backend):
     def fileno(self) -> int:
         return self.inner.fileno()
 
+    def places(self) -> NDArray[np.int64]:
+        return self.inner.places()
+
     def snapshot(self, lanes: NDArray[np.int64]) -> Snapshot:
         return self.inner.snapshot(lanes)
 

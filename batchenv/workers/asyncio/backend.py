@@ -177,7 +177,9 @@ class WaitingBackend(PythonBackend):
     def _drop_entries(self, lanes: Iterable[int]) -> None:
         """Notes that episodes of the plan which these lanes have begun in flight are dropped."""
         agenda = self.core.agenda
-        for lane in lanes if agenda is not None else ():
+        if agenda is None:
+            return
+        for lane in lanes:
             if agenda.places[lane, 3] >= 0 and any(name == "reset" for name, _, _ in self._orders[lane].answers):
                 agenda.places[lane, 3] = _core.UNDECIDED
 
