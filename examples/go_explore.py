@@ -2,8 +2,8 @@
 
 "First return, then explore" (Ecoffet, Huizinga, Lehman, Stanley, Clune, 2021): states that have been reached are kept,
 one for each cell of a coarse grid, and episodes start from them, more often from cells that have seldom been started
-from. In batchenv, such starts are a plan of snapshots (`env.plan`), which grows with the cells. Here a car has to get up
-a hill for which it is too weak. Needs only batchenv. Exits with status 1 if the goal is not reached.
+from. In batchenv, such starts are a plan of snapshots (`env.plan`), which grows with the cells. Here a car has to get
+up a hill for which it is too weak. Needs only batchenv. Exits with status 1 if the goal is not reached.
 """
 
 import argparse

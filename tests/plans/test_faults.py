@@ -1,4 +1,4 @@
-"""What went wrong with plans once: resets that cross lanes in flight, envs that change what they get, workers that die."""
+"""What went wrong with plans once: resets that cross lanes in flight, envs that change their options, dead workers."""
 
 from __future__ import annotations
 

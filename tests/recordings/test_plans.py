@@ -101,7 +101,7 @@ def test_lanes_in_flight(tmp_path):
 def test_what_cannot_be_recorded(tmp_path):
     env = batchenv.make("CartPole-v1", 2)
     env.plan(labels=[{1, 2}, "a"])
-    with pytest.raises(batchenv.recordings.RecordingError, match="labels of the plan: .* observations=True"):
+    with pytest.raises(batchenv.recordings.RecordingError, match=r"labels of the plan: .* observations=True"):
         batchenv.record(env, tmp_path / "run.rec")
     with batchenv.record(env, tmp_path / "stored.rec", observations=True):
         env.reset()
