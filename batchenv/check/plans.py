@@ -37,7 +37,10 @@ def plans_of_seeds(trial: Trial) -> None:
         listed = (seeds[k:] + seeds)[:count]
         observations = copy.deepcopy(env.reset(seed=listed)[0])
         starts += [row(trial.obs_space, observations, lane) for lane in range(count)]
-    env.plan(seeds=seeds, labels=seeds)
+    try:
+        env.plan(seeds=seeds, labels=seeds)
+    except NotImplementedError as reason:
+        raise NotApplicable(str(reason)) from None
     try:
         _follow(trial, env, seeds, starts)
     finally:

@@ -12,10 +12,13 @@ from typing import Any
 
 from numpy.typing import NDArray
 
+from batchenv import _core
 from batchenv.backend.core import CoreBackend
+from batchenv.backend.course import Course
 from batchenv.backend.env_calls import call_env, get_attribute, set_attribute
 from batchenv.backend.protocol import Backend, InfoDict, Options
 from batchenv.env.batch_env import BatchEnv
+from batchenv.env.plan import Plan
 
 
 def backend_of(env: BatchEnv) -> Backend:
@@ -108,3 +111,16 @@ def call_of(env: BatchEnv, name: str, arguments: Any, keywords: dict[str, Any], 
         return ask_envs(env, call_env, name, arguments, keywords, lanes=lanes)
     results = env.call(name, *arguments, **keywords)
     return [results[lane] for lane in lanes]
+
+
+def course_of(plan: Plan) -> Course:
+    """What a plan says, for other envs."""
+    return plan._course
+
+
+def follow(env: BatchEnv, course: Course) -> None:
+    """Lets an env, which may have more or fewer lanes than the one that it was made for, follow a plan. Lanes' places
+    are still to be set."""
+    places = _core.first_places(env.num_envs)
+    places[:, 0] %= course.streams
+    env._follow(env._open(), Plan(env, course), course, places)

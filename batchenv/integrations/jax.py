@@ -39,17 +39,19 @@ class TimeStep(NamedTuple):
     info: Any
 
 
-def make(env_id: str, num_envs: int = 1, **options: Any) -> FunctionalEnv:
+def make(env_id: str, num_envs: int = 1, *, plan: dict[str, Any] | None = None, **options: Any) -> FunctionalEnv:
     """An environment as functions that JAX can compile: `state, observation = env.init(seed)`, then
     `state, timestep = env.step(state, action)`.
 
     Args:
         env_id, num_envs, **options: as for `batchenv.make`.
+        plan: keywords of `BatchEnv.plan`, without "params" and "labels": what episodes are, from the first on after
+            `init(None)`, or from the second on. A state holds its lanes' places in the plan.
 
     Raises:
         TypeError: the lanes have something besides their state: they are stepped in Python, or are normalized together.
     """
-    return FunctionalEnv(env_id, num_envs, **options)
+    return FunctionalEnv(env_id, num_envs, plan=plan, **options)
 
 
 class FunctionalEnv:
@@ -64,7 +66,10 @@ class FunctionalEnv:
         single_observation_space, single_action_space, observation_space, action_space: as of a `BatchEnv`.
     """
 
-    def __init__(self, env_id: str, num_envs: int = 1, **options: Any):
+    def __init__(self, env_id: str, num_envs: int = 1, *, plan: dict[str, Any] | None = None, **options: Any):
+        for name in ("params", "labels") if plan is not None else ():
+            if plan is not None and name in plan:
+                raise TypeError(f"plan: {name!r} cannot be part of a state, which is arrays of numbers: leave it out")
         env = make_env(env_id, num_envs, **options)
         backend = wrapping.backend_of(env)
         if not isinstance(backend, CoreBackend) or backend.has_envs:
@@ -73,6 +78,9 @@ class FunctionalEnv:
             raise TypeError("running means belong to all lanes, not to a state: normalize in JAX, or use env.xla()")
         if env.is_async:
             raise TypeError(f"batch_size={env.batch_size} is for send and recv, which states have not: leave it out")
+        self._course = None
+        if plan is not None:
+            self._course = wrapping.course_of(env.plan(**plan))
         self.num_envs, self._id, self._options = num_envs, env_id, options
         self.single_observation_space, self.observation_space = env.single_observation_space, env.observation_space
         self.single_action_space, self.action_space = env.single_action_space, env.action_space
@@ -84,6 +92,7 @@ class FunctionalEnv:
         self._sizes = backend.core.column_sizes()
         self._columns = [np.empty((num_envs, size), np.uint8) for size in self._sizes]
         self._init_call = _core.XlaCall(self, None, self._serve_init)
+        self._begin_call = _core.XlaCall(self, None, self._serve_begin)
         steps = _core.XlaSteps(backend.core, self._results.taken, self._lock) if self._actions.plain else None
         self._rollout_call = _core.XlaCall(self, None, self._serve_rollout)
         self._step_call = _core.XlaCall(self, None, self._serve_step, steps=steps)
@@ -119,6 +128,7 @@ class FunctionalEnv:
         Args:
             seed: an int from 0 on, of any size, or an integer scalar that only the program knows: lane i gets seed + i,
                 as in `BatchEnv.reset`; or a key of `jax.random`, from which a seed of 32 bits is drawn for each lane.
+                None, of an env with a plan: the plan's first entries; lanes' own streams begin as with the seed 0.
 
         Returns:
             the state, and observations (num_envs, ...).
@@ -130,7 +140,9 @@ class FunctionalEnv:
         """
         self._check_open()
         forms = [*self._columns, *self._results.observations.forms]
-        leaves = trace(self._init_call.number, forms, [self._seed_leaf(seed)], vmap_method="expand_dims")
+        planned = seed is None and self._course is not None
+        call = self._begin_call if planned else self._init_call
+        leaves = trace(call.number, forms, [self._seed_leaf(0 if planned else seed)], vmap_method="expand_dims")
         return self._split(leaves, self._results.observations)
 
     def _seed_leaf(self, seed: Any) -> Any:
@@ -215,11 +227,20 @@ class FunctionalEnv:
 
     # ---- what XLA calls ----------------------------------------------------------------------------------------------
 
-    def _serve_init(self, arguments: list[Any], results: list[Any]) -> None:
+    def _serve_begin(self, arguments: list[Any], results: list[Any]) -> None:
+        self._serve_init(arguments, results, planned=True)
+
+    def _serve_init(self, arguments: list[Any], results: list[Any], planned: bool = False) -> None:
         states = seeds_of(arguments[0], results[0].shape[:-2])
         seeds = [seed for state in states for seed in lane_seeds(state, self.num_envs)]
 
         def work(env: BatchEnv, part: slice) -> list[Any]:
+            backend = wrapping.backend_of(env)
+            if self._course is not None:
+                places = _core.first_places(self.num_envs)
+                backend.put_places(places[np.arange(part.start, part.stop) % self.num_envs], np.arange(env.num_envs))
+            if planned:
+                return self._results.observations.leaves(backend.reset(seeds[part], None, None)[0])
             return self._results.observations.leaves(wrapping.reset_while_held(env, seeds[part])[0])
 
         self._serve(len(seeds), [], results, self._results.observations.forms, work)
@@ -283,6 +304,8 @@ class FunctionalEnv:
             while len(self._envs) >= _MOST_ENVS:
                 self._envs.pop(next(key for key in self._envs if key != self.num_envs)).close()
             self._envs[total] = make_env(self._id, total, **self._options)
+            if self._course is not None:
+                wrapping.follow(self._envs[total], self._course)
         step = total if total in self._envs else self.num_envs
         for first in range(0, total, step):
             yield self._envs[step], slice(first, first + step)

@@ -399,7 +399,9 @@ int be_columns_sizes(const be_batch *batch, size_t *sizes) {
     int count = be_lane_columns(batch, columns);
     for (int j = 0; j < count; j++) sizes[j] = columns[j].bytes;
     sizes[count] = be_engine_bytes(batch);
-    return sizes[count] ? count + 1 : count;
+    count += sizes[count] > 0;
+    if (batch->driver->agenda) sizes[count++] = sizeof(be_agenda_place);
+    return count;
 }
 
 void be_columns_save(const be_batch *batch, unsigned char *const *to) {
@@ -410,13 +412,34 @@ void be_columns_save(const be_batch *batch, unsigned char *const *to) {
     for (int64_t k = 0; k < batch->num_lanes && engine_bytes; k++) {
         batch->type->save(batch, k, to[count] + (size_t)k * engine_bytes);
     }
+    const be_agenda *agenda = batch->driver->agenda;
+    if (agenda)
+        memcpy(to[count + (engine_bytes > 0)], agenda->places, (size_t)batch->num_lanes * sizeof *agenda->places);
+}
+
+/* Whether these are places that lanes of the agenda may have. */
+static int check_places(const be_agenda *agenda, const unsigned char *rows, int64_t count, be_error *error) {
+    for (int64_t k = 0; k < count; k++) {
+        be_agenda_place place;
+        memcpy(&place, rows + (size_t)k * sizeof place, sizeof place);
+        if (place.stream >= 0 && place.stream < agenda->streams && place.taken >= 0 && place.entry >= BE_NO_ENTRY &&
+            place.entry < agenda->count && place.next >= BE_UNDECIDED && place.next < agenda->count) {
+            continue;
+        }
+        return be_fail(error, BE_ERROR_VALUE, k, "lane %lld has a place in a plan that there is not", (long long)k);
+    }
+    return BE_OK;
 }
 
 int be_columns_load(be_batch *batch, const unsigned char *const *from, be_error *error) {
     be_lane_column columns[BE_MAX_LANE_COLUMNS];
     const int count = be_lane_columns(batch, columns);
-    const int status = check_snapshot(batch, (int)batch->driver->autoreset, from, batch->num_lanes, error);
+    int status = check_snapshot(batch, (int)batch->driver->autoreset, from, batch->num_lanes, error);
+    const be_agenda *agenda = batch->driver->agenda;
+    const unsigned char *places = agenda ? from[count + (be_engine_bytes(batch) > 0)] : NULL;
+    if (status == BE_OK && agenda) status = check_places(agenda, places, batch->num_lanes, error);
     if (status != BE_OK) return status;
+    if (agenda) memcpy(agenda->places, places, (size_t)batch->num_lanes * sizeof *agenda->places);
     for (int j = 0; j < count; j++) memcpy(columns[j].data, from[j], (size_t)batch->num_lanes * columns[j].bytes);
     if (!be_engine_bytes(batch) && !batch->driver->episode_start) return BE_OK;
     for (int64_t k = 0; k < batch->num_lanes; k++) load_rest(batch, k, from[count], k);

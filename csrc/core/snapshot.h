@@ -48,8 +48,9 @@ void be_snapshot_load(be_batch *batch, const void *bytes, const int64_t *rows, c
 int be_state_set(be_batch *batch, const void *const *fields, const int32_t *elapsed, const int64_t *lanes,
                  int64_t count, be_error *error);
 
-/* The state of all lanes as columns: the bytes of one lane after the other's, in each. Writes the bytes of a lane in
- * each column, and returns how many columns there are, BE_MAX_LANE_COLUMNS + 1 at most. */
+/* The state of all lanes as columns: the bytes of one lane after the other's, in each; with an agenda, also their
+ * places in it. Writes the bytes of a lane in each column, and returns how many columns there are, BE_MAX_LANE_COLUMNS
+ * + 1 at most. */
 int be_columns_sizes(const be_batch *batch, size_t *sizes);
 void be_columns_save(const be_batch *batch, unsigned char *const *to);
 

@@ -3,6 +3,7 @@ Gymnasium that resets them with the seeds that the plan says."""
 
 from __future__ import annotations
 
+import importlib
 import os
 from contextlib import closing
 from typing import Any
@@ -250,3 +251,42 @@ def test_xla(mode: str) -> None:
             wanted = other.step(row)
             assert all(np.array_equal(np.asarray(a), b) for a, b in zip(found[:4], wanted[:4], strict=True))
         assert np.array_equal(env.present_plan.entries, other.present_plan.entries)
+
+
+@pytest.mark.parametrize("mode", ["NextStep", "SameStep"])
+def test_states_of_jax(mode: str) -> None:
+    """A state holds its lanes' places: what is stepped again takes the same entries again."""
+    jax = pytest.importorskip("jax")
+    functions = importlib.import_module("batchenv.integrations.jax")
+    actions = policy()
+    plan = {"seeds": SEEDS}
+    env = functions.make("CartPole-v1", LANES, plan=plan, autoreset_mode=mode)
+    with closing(env), closing(batchenv.make("CartPole-v1", LANES, autoreset_mode=mode)) as other:
+        other.plan(**plan)
+        start, observations = env.init(None)
+        assert np.array_equal(observations, other.reset()[0])
+        wanted = [tuple(map(np.copy, other.step(row)[:4])) for row in actions]
+        step = jax.jit(env.step)
+        for _ in range(2):
+            state = start
+            for row, right in zip(actions, wanted, strict=True):
+                state, found = step(state, row)
+                assert all(np.array_equal(np.asarray(a), b) for a, b in zip(found[:4], right, strict=True))
+        rolled = env.rollout(start, actions)[1]
+        assert np.array_equal(rolled.observation, [right[0] for right in wanted])
+        # Twice as many lanes, in a program that maps over states: each goes the way of its own.
+        twice = jax.tree.map(lambda leaf: np.stack([leaf, leaf[::-1]]), start)
+        both = jax.vmap(env.step)
+        for row, right in zip(actions[:60], wanted, strict=False):
+            twice, found = both(twice, np.stack([row, row[::-1]]))
+            assert np.array_equal(found.observation[0], right[0])
+            assert np.array_equal(found.observation[1], right[0][::-1])
+        # After init(seed) the first episodes are that seed's, and the next ones the plan's first.
+        state, observations = env.init(9)
+        assert np.array_equal(observations, other.reset(seed=9)[0])
+        with pytest.raises(Exception, match="a place in a plan that there is not"):
+            columns = [np.array(column) for column in state.columns]
+            columns[-1][:] = 255
+            step(functions.State(tuple(columns)), actions[0])
+    with pytest.raises(TypeError, match="'labels' cannot be part of a state"):
+        functions.make("CartPole-v1", LANES, plan={"labels": [1]})
