@@ -47,14 +47,7 @@ def describe(env: BatchEnv) -> dict[str, Any]:
     """
     backend = wrapping.backend_of(env)
     seeds = env._seeder.known
-    versions = {
-        "batchenv": VERSION,
-        "Python": platform.python_version(),
-        "numpy": np.__version__,
-        "gymnasium": gymnasium.__version__,
-        "machine": platform.machine(),
-        "C library": " ".join(platform.libc_ver()),
-    }
+    versions = _versions_here()
     decides = ["batchenv"]
     if backend.has_envs:
         decides += ["numpy", "gymnasium"]
@@ -85,6 +78,18 @@ def describe(env: BatchEnv) -> dict[str, Any]:
         "seeds": list(seeds) if seeds is not None and not isinstance(seeds, int) else seeds,
         "alike": _alike(env),
         "normalizes": env.normalizer is not None or env.reward_normalizer is not None,
+    }
+
+
+def _versions_here() -> dict[str, str]:
+    """Of what is the same for all envs."""
+    return {
+        "batchenv": VERSION,
+        "Python": platform.python_version(),
+        "numpy": np.__version__,
+        "gymnasium": gymnasium.__version__,
+        "machine": platform.machine(),
+        "C library": " ".join(platform.libc_ver()),
     }
 
 
@@ -203,14 +208,7 @@ def check_versions(header: dict[str, Any], path: Any) -> list[str]:
 
 def differences(header: dict[str, Any]) -> list[tuple[str, str, str]]:
     """(name, version there, version here) of what differs."""
-    here = {
-        "batchenv": VERSION,
-        "Python": platform.python_version(),
-        "numpy": np.__version__,
-        "gymnasium": gymnasium.__version__,
-        "machine": platform.machine(),
-        "C library": " ".join(platform.libc_ver()),
-    }
+    here = _versions_here()
     found = []
     for name, was in header["versions"].items():
         now = here[name] if name in here else version_of(name) or "missing"
