@@ -104,10 +104,10 @@ class Plans(Base):
                 self.present_plan = None
                 self._set_spaces(backend)
 
-    def _follow(self, backend: Backend, plan: Plan, course: Course, places: Any = None) -> Plan:
-        """Makes this the present plan. places: of lanes in it; None: at its beginning."""
+    def _follow(self, backend: Backend, plan: Plan, course: Course, places: Any = None, stay: bool = False) -> Plan:
+        """Makes this the present plan. places: of lanes in it; None: at its beginning. stay: where they are now."""
         with backend.hold():
-            backend.set_plan(course, places)
+            backend.set_plan(course, backend.places() if stay else places)
             plan._course, self.present_plan = course, plan
             self._set_spaces(backend)
         return plan
@@ -127,9 +127,7 @@ class Plans(Base):
             more = read_lanes(lanes, count - before, self.num_envs, plan.order)
             assert more is not None
             lanes = np.concatenate([course.lanes, more])
-        with backend.hold():
-            places = backend.places()
-        self._follow(backend, plan, course._replace(entries=entries, weights=weights, lanes=lanes), places)
+        self._follow(backend, plan, course._replace(entries=entries, weights=weights, lanes=lanes), stay=True)
 
     @contextmanager
     def _unplanned(self, backend: Backend, seeds: Seeds, mask: Flags | None) -> Iterator[None]:
