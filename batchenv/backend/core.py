@@ -164,6 +164,9 @@ class CoreBackend(PlannedBackend):
     def shortcuts(self) -> Shortcuts:
         return Shortcuts(self.core.hold_and_step, self.core.hold_and_send, self.core.hold_and_recv)
 
+    def waiting(self) -> NDArray[np.bool_]:
+        return self.core.waiting()
+
     def reset(self, seeds: Any, mask: Flags | None, options: Options) -> tuple[Any, InfoDict]:
         self._check_options(options)
         return self.core.deliver(self.core.reset(seeds, mask, options))

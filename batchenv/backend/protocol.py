@@ -202,6 +202,10 @@ class Backend(Protocol):
         """
         raise self._lacks("rollout()")
 
+    def waiting(self) -> NDArray[np.bool_]:
+        """Whether each lane has finished its episode, and waits for its reset."""
+        return np.zeros(self.num_envs, np.bool_)
+
     def set_plan(self, course: Course | None, places: NDArray[np.int64] | None = None) -> None:
         """Lets lanes follow a plan; None: none any more. No lane may be in flight. places: see `places`; None: its
         beginning. If it raises, nothing has changed."""

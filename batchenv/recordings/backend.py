@@ -17,6 +17,7 @@ from batchenv.backend.snapshot import Snapshot
 from batchenv.env.batch_env import BatchEnv
 from batchenv.recordings import leaves
 from batchenv.recordings.errors import RecordingError
+from batchenv.recordings.header import waiting
 from batchenv.recordings.log import Log
 from batchenv.recordings.moments import moments_of, same
 from batchenv.recordings.plans import describe_course
@@ -89,6 +90,10 @@ class RecordingBackend(Watching):
         except Exception as problem:
             self.failure = self._stopped(problem)
             self.failure.__cause__ = problem
+        except BaseException:
+            if self._log.torn:
+                self.failure = self._stopped(RuntimeError("a block was being written when this was interrupted"))
+            raise
         if self._moments:
             self._moments = moments_of(self._env)
 
@@ -129,12 +134,14 @@ class RecordingBackend(Watching):
         elif self.inner.in_flight() != flying:
             self.failure = self._stopped(RuntimeError("a call was interrupted while lanes were in flight"))
 
-    def _found_again(self, lanes: NDArray[np.int64] | None) -> None:
-        """Notes where lanes are, by a snapshot, after a call of which a replay does not know what it does."""
+    def _found_again(self, lanes: NDArray[np.int64] | None, goes_on: bool = False) -> None:
+        """Notes where lanes are, by a snapshot, after a call of which a replay does not know what it does. goes_on:
+        their episodes go on."""
         lanes = np.arange(self.num_envs) if lanes is None else lanes
         data = b"" if self._log.stores else bytes(self.inner.snapshot(lanes))
         rows = np.arange(len(lanes))
-        self._log.event("restore", {"rows": rows, "lanes": lanes}, {"s": data}, begun=lanes)
+        meta = {"rows": rows, "lanes": lanes, "waiting": waiting(self.inner, lanes), "goes_on": goes_on}
+        self._log.event("restore", meta, {"s": data}, begun=None if goes_on else lanes)
         if self._env.present_plan is not None:
             self._log.event("places", {"lanes": lanes}, {"places": self.inner.places()[lanes]})
 
@@ -156,6 +163,8 @@ class RecordingBackend(Watching):
             meta = {"seeds": seeds, "mask": None if mask is None else np.array(mask), "options": options}
             meta["skip"] = self._skipped
             self._log.event("reset", meta, begun=begun, observations=result[0])
+            if not self._flying:
+                self._log.key_frame_if_due(first=False)
 
         result = self._run(note, self.inner.reset, seeds, mask, options)
         if mask is None:
@@ -216,7 +225,8 @@ class RecordingBackend(Watching):
             for t in range(steps):
                 row = [nested.each(lambda part, t=t: part[t], part) for part in result[:4]]
                 infos = leaves.row_of(result[4], t) if self._log.reads_infos else {}
-                self._log.step(nested.each(lambda part, t=t: part[t], result[5]), (*row, infos))
+                self._log.step(nested.each(lambda part, t=t: part[t], result[5]), (*row, infos), keys=False)
+            self._log.key_frame_if_due(first=False)  # now that lanes are where the last step has led
 
         return self._run(note, self.inner.rollout, actions, steps, key, first_step, out)
 
@@ -338,7 +348,8 @@ class RecordingBackend(Watching):
         whole = len(lanes) == self.num_envs
 
         def note(result: Any) -> None:
-            meta = {"rows": np.array(rows), "lanes": np.array(lanes)}
+            meta = {"rows": np.array(rows), "lanes": np.array(lanes), "goes_on": False}
+            meta["waiting"] = waiting(self.inner, lanes)
             self._log.event("restore", meta, {"s": data}, begun=np.array(lanes), observations=result)
 
         observations = self.inner.restore(snapshot, rows, lanes)
@@ -378,7 +389,7 @@ class RecordingBackend(Watching):
             self._refuse_flight("a call that may change envs")
         result = self.inner.apply(function, arguments, lanes)
         if changes:
-            self._note(self._found_again, np.array(lanes, np.int64))
+            self._note(self._found_again, np.array(lanes, np.int64), goes_on=True)
         return result
 
     def _calls(self, arguments: Any) -> bool:

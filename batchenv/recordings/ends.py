@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import itertools
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-
-_WIDE = 16  # lanes
 
 
 class Ends(NamedTuple):
@@ -82,26 +79,22 @@ class Returns:
         self.so_far = np.zeros(lanes)
 
     def of_steps(self, rewards: NDArray[Any], terminations: Any, truncations: Any) -> Ends:
-        """Takes steps (steps, lanes), and returns the ends among them. It may write into rewards."""
-        sums = rewards if rewards.dtype == np.float64 else rewards.astype(np.float64)
-        sums[0] += self.so_far
-        if not (terminations.any() or truncations.any()):
-            self.so_far = sums.sum(axis=0)
+        """Takes steps (steps, lanes), and returns the ends among them."""
+        so_far, over = self.so_far.copy(), terminations | truncations
+        found = []
+        for row, ended in zip(rewards, over, strict=True):  # one by one, as the env adds them up
+            so_far += row
+            which = np.flatnonzero(ended)
+            if len(which):
+                found.append(so_far[which])
+                so_far[which] = 0
+        self.so_far = so_far
+        if not found:
             return Ends.of({})
-        if sums.shape[1] < _WIDE:
-            np.cumsum(sums, axis=0, out=sums)
-        else:  # NumPy takes ten times as long for columns
-            for before, row in itertools.pairwise(sums):
-                row += before
-        self.so_far = sums[-1].copy()
-        lanes, steps, flags = sorted_ends(terminations, truncations)
-        totals = sums[steps, lanes]
-        returns = totals.copy()
-        again = np.flatnonzero(lanes[1:] == lanes[:-1]) + 1
-        returns[again] -= totals[again - 1]
-        last = np.append(lanes[1:] != lanes[:-1], True)
-        self.so_far[lanes[last]] -= totals[last]
-        return Ends(lanes, steps, flags, returns)
+        steps, lanes = np.divmod(np.flatnonzero(over.ravel()), over.shape[1])
+        order = np.argsort(lanes.astype(np.uint16) if over.shape[1] <= 2**16 else lanes, kind="stable")
+        flags = flags_of(terminations[steps, lanes], truncations[steps, lanes])
+        return Ends(lanes[order], steps[order], flags[order], np.concatenate(found)[order])
 
     def of_rows(self, lanes: NDArray[np.int64], steps: NDArray[np.int64], rewards: Any, flags: Any) -> Ends:
         """Takes a step of different lanes. steps: which one of the block this is for each."""

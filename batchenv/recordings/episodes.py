@@ -77,6 +77,11 @@ class _Table:
     def begin(self, lanes: NDArray[np.int64], at: NDArray[np.int64], whole: bool, seeds: NDArray[np.int64]) -> None:
         self._begin[lanes], self._whole[lanes], self._seeds[lanes] = at, whole, seeds
 
+    def wait(self, lanes: NDArray[np.int64], first: NDArray[np.int64]) -> None:
+        """Notes that lanes wait for their reset, which is their next step, if that resets."""
+        self._begin[lanes] = -1 if self._gap is None else first[lanes] + self._gap - 1
+        self._whole[lanes] = self._gap is not None
+
     def episodes(self) -> Episodes:
         kinds = (np.int64, np.int64, np.int64, np.float64, np.uint8, np.bool_, np.int64)
         columns = [np.concatenate(part) for part in zip(*self._parts, strict=True)] or [np.empty(0, k) for k in kinds]
@@ -106,6 +111,8 @@ def episodes_of(contents: Contents) -> Episodes:
 
 
 def _begun(table: _Table, meta: dict[str, Any], arrays: dict[str, Any], first: NDArray[np.int64]) -> None:
+    if meta.get("goes_on"):
+        return
     count = len(first)
     seeds = np.full(count, -1, np.int64)
     if meta["kind"] == "restore":
@@ -117,3 +124,4 @@ def _begun(table: _Table, meta: dict[str, Any], arrays: dict[str, Any], first: N
                 seeds[lane] = seed
     table.cut(lanes, first[lanes], arrays["sf"])
     table.begin(lanes, first[lanes], meta["kind"] == "reset", seeds[lanes])
+    table.wait(np.asarray(meta.get("waiting", ()), np.int64), first)

@@ -87,7 +87,9 @@ def _reset(player: Player, meta: dict[str, Any], arrays: dict[str, Any]) -> Lane
         player.backend.skip_entries(_mine(player, meta["skip"])[0])
     result = player.taken(player.backend.reset, seeds, mask, meta["options"])
     player.observations = result[0]
-    return np.arange(len(player.lanes)) if mask is None else np.flatnonzero(mask)
+    if mask is None or player.contents.header["normalizes"]:  # whose lanes see by moments that have changed
+        return np.arange(len(player.lanes))
+    return np.flatnonzero(mask)
 
 
 def _arrived(player: Player, meta: dict[str, Any], arrays: dict[str, Any]) -> Lanes:

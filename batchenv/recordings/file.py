@@ -62,7 +62,7 @@ class Writer:
     """
 
     def __init__(self, path: Path, overwrite: bool):
-        self.path, self.size = path, 0
+        self.path, self.size, self._process = path, 0, os.getpid()
         flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0) | (0 if overwrite else os.O_EXCL)
         try:
             self._file = os.open(path, flags, 0o666)
@@ -125,9 +125,9 @@ class Writer:
         """Closes the file. May be called again."""
         if self._file >= 0:
             file, self._file = self._file, -1
-            if fcntl is not None:
+            if fcntl is not None and os.getpid() == self._process:
                 with contextlib.suppress(OSError):
-                    fcntl.flock(file, fcntl.LOCK_UN)  # a forked child may have the file, too
+                    fcntl.flock(file, fcntl.LOCK_UN)  # else a forked child that has the file, too, would go on locking
             os.close(file)
 
 

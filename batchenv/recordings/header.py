@@ -10,8 +10,8 @@ from typing import Any
 import gymnasium
 import numpy as np
 from gymnasium.vector import AutoresetMode
+from numpy.typing import NDArray
 
-from batchenv.backend.core import CoreBackend
 from batchenv.catalog import lookup
 from batchenv.env import wrapping
 from batchenv.env.batch_env import BatchEnv
@@ -70,7 +70,7 @@ def describe(env: BatchEnv) -> dict[str, Any]:
         "observation_data": to_data(env.single_observation_space),
         "action_data": to_data(env.single_action_space),
         "moments": moments_of(env),
-        "waiting": _waiting(backend),
+        "waiting": [] if backend.needs_reset else waiting(backend, np.arange(env.num_envs)),
         "make": _making(env),
         "versions": versions,
         "decides": decides,
@@ -93,11 +93,10 @@ def _versions_here() -> dict[str, str]:
     }
 
 
-def _waiting(backend: Any) -> list[int]:
-    """The lanes whose episodes have ended, and which wait for their reset."""
-    if backend.needs_reset or not isinstance(backend, CoreBackend):
-        return []
-    return np.flatnonzero(backend.core.waiting()).tolist()
+def waiting(backend: Any, lanes: NDArray[np.int64]) -> list[int]:
+    """Those of these lanes whose episodes have ended, and which wait for their reset."""
+    waits = backend.waiting()
+    return [lane for lane in np.unique(lanes).tolist() if waits[lane]]
 
 
 def _packages(env: BatchEnv) -> tuple[str, ...]:

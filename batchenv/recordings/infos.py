@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from batchenv.backend.stepwise import stacked_infos
-from batchenv.recordings.leaves import info_at
+from batchenv.recordings.leaves import as_array, flat, info_at, nested_as
 from batchenv.recordings.values import from_json, to_json
 
 _CLOCK = ("episode", "t")  # seconds, which no two runs have in common
@@ -39,6 +39,41 @@ class InfoForms:
                 values = np.where(mask.reshape(-1, *[1] * (values.ndim - 1)), values, np.zeros((), values.dtype))
             found.append(values)
         return found
+
+
+_KEPT_MASKS = ("_episode", "_final_obs")
+
+
+def as_rollout(infos: dict[str, Any], rows: int) -> dict[str, Any]:
+    """Infos of a step of C lanes in the form that rollouts give them: numbers without masks, 0 where a row has none,
+    and last observations as arrays."""
+    found = _without_masks(infos)
+    which, finals = getattr(infos, "final_rows", ((), None))
+    if len(which):
+
+        def spread(part: Any) -> NDArray[Any]:
+            part = as_array(part)
+            whole = np.full((rows, *part.shape[1:]), None if part.dtype.hasobject else 0, part.dtype)
+            whole[which] = part
+            return whole
+
+        found["final_obs"] = nested_as(finals, [spread(part) for part in flat(finals)])
+    return found
+
+
+def _without_masks(infos: dict[str, Any]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for name, value in infos.items():
+        if isinstance(value, dict):
+            found[name] = _without_masks(value)
+            continue
+        if name.startswith("_") and name[1:] in infos and name not in _KEPT_MASKS:
+            continue
+        mask = infos.get(f"_{name}")
+        if isinstance(mask, np.ndarray) and isinstance(value, np.ndarray) and value.dtype.kind in "biuf":
+            value = np.where(mask.reshape(-1, *[1] * (value.ndim - 1)), value, np.zeros((), value.dtype))
+        found[name] = value
+    return found
 
 
 def written_infos(infos: Sequence[dict[str, Any]]) -> dict[str, Any]:

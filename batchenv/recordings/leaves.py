@@ -142,6 +142,20 @@ def nested_as(value: Any, leaves: Sequence[Any]) -> Any:
     return nest(value)
 
 
+def as_array(leaf: Any) -> NDArray[Any]:
+    """An array of numbers or, of texts, of objects."""
+    if isinstance(leaf, np.ndarray):
+        return leaf
+    if isinstance(leaf, Texts) and len(leaf) and isinstance(leaf[0], tuple):
+        array = np.empty((len(leaf), len(leaf[0])), object)
+        for step, texts in enumerate(leaf):
+            array[step] = list(texts)
+        return array
+    array = np.empty(len(leaf), object)
+    array[:] = list(leaf)
+    return array
+
+
 def info_at(infos: dict[str, Any], path: tuple[str, ...]) -> tuple[Any, Any]:
     """(values, mask) of an info; None where there are none."""
     group: Any = infos

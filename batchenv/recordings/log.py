@@ -54,6 +54,7 @@ class Log:
     Attributes:
         done: int64 (lanes,): recorded steps of each lane.
         episodes: how many have ended.
+        torn: whether something is being written; after Ctrl-C, whether that was cut in two.
         index: (kind, offset, length, fewest steps of a lane before the block, most steps after it) of each block.
     """
 
@@ -77,6 +78,7 @@ class Log:
         self._returns = Returns(count)
         self._stores, self._key_steps, self._has_snapshots = stores, key_steps, has_snapshots and not stores
         self._keyed = np.full(count, -1, np.int64)  # steps of each lane at its last key frame
+        self.torn = False
         self._plans = False  # whether lanes have followed any
         self._whole = False  # whether some lanes cannot be replayed without the others
         self._key_bytes, self._key_size, self._deadline = 0, 0, math.inf
@@ -105,7 +107,9 @@ class Log:
     @property
     def reads_infos(self) -> bool:
         """Whether the infos of the next step of all lanes are looked at."""
-        return self._stores or (self._steps.count + 1) % EVERY == 0
+        if not self._steps.count:
+            self._steps.begin(self.done)
+        return self._stores or self._steps.looks_at_next
 
     def _position(self) -> Any:
         first = int(self.done[0])
@@ -113,17 +117,21 @@ class Log:
 
     # ---- steps ---------------------------------------------------------------------------------------------------
 
-    def step(self, actions: Any, result: Sequence[Any]) -> None:
-        """Takes one step of all lanes, as `Backend.step` takes and returns it."""
+    def step(self, actions: Any, result: Sequence[Any], keys: bool = True) -> None:
+        """Takes one step of all lanes, as `Backend.step` takes and returns it. keys: whether lanes are where this step
+        has led, so that there may be a key frame."""
         if self._rows.count:
             self.cut()
         steps = self._steps
+        if not steps.count:
+            steps.begin(self.done)
         steps.add(actions, result)
         if steps.count == 1:
             self._deadline = time.monotonic() + self._seconds
         if steps.full or time.monotonic() > self._deadline:
             self.cut()
-            self.key_frame_if_due()
+            if keys:
+                self.key_frame_if_due()
 
     def some(self, lanes: NDArray[np.int64], actions: Sequence[NDArray[Any]], result: Sequence[Any]) -> None:
         """Takes a step of different lanes; see `Rows.add`."""
@@ -131,25 +139,28 @@ class Log:
             self.cut()
         if not self._rows.count:
             self._deadline = time.monotonic() + self._seconds
-        self._rows.add(lanes, actions, result, self._returns)
+        self.torn = True
+        self._rows.add(lanes, actions, result, self._returns, self.done)
+        self.torn = False
         if self._rows.full or time.monotonic() > self._deadline:
             self.cut()
 
     def cut(self) -> None:
         """Writes the steps that are not in the file."""
         steps, rows = self._steps, self._rows
+        if not steps.count and not rows.count:
+            return
+        self.torn = True
         if steps.count:
             before = self._position()
             taken: Any = steps.count
             meta, arrays, ends = steps.payload(self._returns)
             kind = STEPS
-        elif rows.count:
+        else:
             before = self._position()
             taken = rows.taken.copy()
             meta, arrays, ends = rows.payload()
             kind = ROWS
-        else:
-            return
         meta["p"] = before
         self._deadline = math.inf
         after = self.done + taken
@@ -157,6 +168,7 @@ class Log:
         self.done[:] = after
         self.episodes += len(ends.lanes)
         self._key_bytes += block.length
+        self.torn = False
 
     # ---- events and key frames -----------------------------------------------------------------------------------
 
@@ -174,7 +186,7 @@ class Log:
         self.cut()
         more: dict[str, Any] = dict(arrays or {})
         if begun is not None:
-            more["sf"] = self._returns.so_far[begun]
+            more["sf"] = self._returns.so_far[begun].copy()
             self._returns.so_far[begun] = 0
         self._whole = self._whole or needs_whole(kind, meta)
         self._plans = self._plans or kind == "plan"
@@ -187,22 +199,24 @@ class Log:
             else:
                 more["o"] = sums.halves(sums.of_parts(parts))
         low, high = int(self.done.min()), int(self.done.max())
+        self.torn = True
         self._write(EVENT, {"kind": kind, "p": self._position(), **meta}, more, low, high)
+        self.torn = False
         self._key_bytes += len(more) * 64
 
-    def due(self) -> NDArray[np.bool_]:
-        """Which lanes need a key frame."""
+    def due(self, first: bool = True) -> NDArray[np.bool_]:
+        """Which lanes need a key frame. first: those that never had one do."""
         if not self._has_snapshots:
             return np.zeros(len(self.done), np.bool_)
-        past = np.where(self._keyed < 0, KEY_MOST, self.done - self._keyed)
+        past = np.where(self._keyed < 0, KEY_MOST if first else self.done, self.done - self._keyed)
         if self._key_steps is not None:
             return past >= self._key_steps
         enough = self._key_bytes >= _KEY_SHARE * self._key_size
         return past >= (KEY_LEAST if enough else KEY_MOST)
 
-    def key_frame_if_due(self) -> None:
+    def key_frame_if_due(self, first: bool = True) -> None:
         """Writes a key frame of the lanes that need one. None is in flight."""
-        due = self.due()
+        due = self.due(first)
         if due.any():
             self.key_frame(np.flatnonzero(due))
 
@@ -216,8 +230,9 @@ class Log:
             arrays["places"] = self._backend.places()[lanes]
         low, high = int(self.done[lanes].min()), int(self.done[lanes].max())
         self._keyed[lanes] = self.done[lanes]
+        self.torn = True
         self._key_size = self._write(KEY, meta, arrays, low, high).length
-        self._key_bytes = 0
+        self._key_bytes, self.torn = 0, False
 
     def finish(self) -> None:
         """Writes what is left, and the index."""

@@ -16,7 +16,7 @@ from batchenv.env.batch_env import BatchEnv
 from batchenv.recordings import events, leaves, sums
 from batchenv.recordings.contents import Contents, occurrences, positions
 from batchenv.recordings.ends import Ends, flags_of, sorted_ends
-from batchenv.recordings.infos import InfoForms
+from batchenv.recordings.infos import InfoForms, as_rollout
 from batchenv.recordings.log import EVENT, EVERY, KEY, ROWS, STEPS
 from batchenv.recordings.plans import Follower
 from batchenv.recordings.window import Collector, as_array
@@ -61,6 +61,7 @@ class Player:
         observation = _nbytes(env.single_observation_space)
         self._most = int(max(1, min(1024, _BYTES // max(1, observation * len(lanes)))))
         self._used = False
+        self._single: list[Any] | None = None  # the results of single steps, where a rollout is made of them
         self._out: tuple[Any, ...] | None = None
 
     # ---- where to begin ------------------------------------------------------------------------------------------
@@ -108,33 +109,18 @@ class Player:
         return True
 
     def _before(self, first: int) -> None:
-        """Repeats what key frames do not hold of what was before an entry: the plan, and changes of parameters, which
-        may be of models."""
-        if self.contents.plans:
-            self._follow_plan(first)
-        if not self.contents.whole:
+        """Repeats, in their order, what key frames do not hold of what was before an entry: the plan, and changes of
+        parameters, which may be of models."""
+        contents = self.contents
+        if not contents.plans and not contents.whole:
             return
-        for entry in self.contents.entries[:first]:
-            if entry.kind == EVENT:
-                meta, arrays = self.contents.read(entry)
-                if meta["kind"] == "params":
-                    events.replay(self, meta, arrays)
-
-    def _follow_plan(self, first: int) -> None:
-        """Lets lanes follow the plan that they had before an entry."""
-        later: list[Any] = []
-        for entry in reversed(self.contents.entries[:first]):
-            meta, arrays = self.contents.read(entry) if entry.kind == EVENT else ({"kind": None}, {})
-            if meta["kind"] == "plan":
-                self.follower.follow(meta["course"], arrays.get("places"))
-                break
-            if meta["kind"] == "weights" and not later:
-                later.append(meta["weights"])
-        else:
+        found = [contents.read(entry) for entry in contents.entries[:first] if entry.kind == EVENT]
+        plan = max((k for k, (meta, _) in enumerate(found) if meta["kind"] == "plan"), default=-1)
+        if plan < 0:
             self.follower.follow(None, None)
-            return
-        for weights in later:
-            self.follower.weigh(weights)
+        for k, (meta, arrays) in enumerate(found):
+            if (meta["kind"] == "params" and contents.whole) or k == plan or (meta["kind"] == "weights" and k > plan):
+                events.replay(self, meta, arrays)
 
     # ---- entries -------------------------------------------------------------------------------------------------
 
@@ -216,9 +202,9 @@ class Player:
             nest = leaves.built(self.parts, part, self._space)
             result = self._rollout(nest, len(part[0]), collector)
             rewards = sums.over_steps(rewards, sums.words_of(result[1]))
-            for t in range(-(begin + 1) % EVERY, len(part[0]), EVERY):
-                row = [leaf[t] for leaf in leaves.flat(result[0])]
-                seen = sums.added(seen, sums.of_parts([*row, *self._infos.of(result[4], len(first), t)]))
+            for t in self._due_steps(len(part[0])):
+                found = sums.added(seen, self._sums_of(result, t))
+                seen = np.where((self.at + t + 1) % EVERY == 0, found, seen)
             if result[2].any() or result[3].any():
                 lanes, steps, flags = sorted_ends(result[2], result[3])
                 ends.append((lanes, steps + begin, flags))
@@ -229,6 +215,20 @@ class Player:
             self._observed([as_array(leaf[len(part[0]) - 1]) for leaf in leaves.flat(result[0])], result[0])
         self._compare(first, rewards, seen, ends, arrays)
 
+    def _sums_of(self, result: Any, t: int) -> Any:
+        """The sums of what a step of a rollout has shown."""
+        count = len(self.at)
+        if self._single is not None:  # as they were recorded: texts are others once they are stacked
+            observations, *_, infos = self._single[t]
+            return sums.of_parts([*leaves.flat(observations), *self._infos.of(infos, count)])
+        row = [leaf[t] for leaf in leaves.flat(result[0])]
+        return sums.of_parts([*row, *self._infos.of(result[4], count, t)])
+
+    def _due_steps(self, count: int) -> Sequence[int]:
+        """Which of the next steps have lanes whose observations are in the checksums."""
+        phases = np.unique(self.at % EVERY)
+        return [t for t in range(count) if ((phases + t + 1) % EVERY == 0).any()]
+
     def _tell(self, collector: Collector, lanes: NDArray[np.int64]) -> None:
         """Tells a collector what lanes' observations are before a step."""
         if self.observations is not None:
@@ -238,9 +238,12 @@ class Player:
         self.observations = leaves.nested_as(form, [np.array(row) for row in rows])
 
     def _rollout(self, actions: Any, count: int, collector: Collector | None) -> Any:
-        disabled = self.env.autoreset_mode is AutoresetMode.DISABLED
-        if disabled:
-            return self.taken(stepwise, self.backend, actions, count, 0, 0, None)
+        self._single = None
+        if self.env.autoreset_mode is AutoresetMode.DISABLED:
+            single = _Single(self.backend)
+            result = self.taken(stepwise, single, actions, count, 0, 0, None)
+            self._single = single.results
+            return result
         out = None if collector is not None else self._arrays(count)
         return self.taken(self.backend.rollout, actions, count, 0, 0, out)
 
@@ -327,7 +330,7 @@ class Player:
             taken = self.at[lanes] - first[lanes]
             rewards[lanes] = sums.added(rewards[lanes], sums.words_of(result[1]).astype(np.uint64))
             observations = leaves.flat(result[0])
-            due = np.flatnonzero((taken + 1) % EVERY == 0)
+            due = np.flatnonzero((self.at[lanes] + 1) % EVERY == 0)
             if len(due):
                 parts = sums.of_parts([*observations, *self._infos.of(result[4], len(lanes))])
                 seen[lanes[due]] = sums.added(seen[lanes[due]], parts[due])
@@ -336,7 +339,8 @@ class Player:
             ends.append((lanes[over], taken[over], flags[over]))
             if collector is not None:
                 self._tell(collector, lanes)
-                collector.rows(lanes, self.at[lanes], result, nest)
+                infos = result[4] if self.backend.has_envs else as_rollout(result[4], len(lanes))
+                collector.rows(lanes, self.at[lanes], (*result[:4], infos), nest)
             self.at[lanes] += 1
             self._scatter(lanes, observations, result[0])
         stepped = np.flatnonzero(self.at > first)
@@ -354,6 +358,25 @@ class Player:
         for target, row in zip(known, rows, strict=True):
             target[lanes] = row
         self.observations = leaves.nested_as(form, known)
+
+
+class _Single:
+    """A backend whose steps are kept."""
+
+    def __init__(self, backend: Any):
+        self._backend, self.results = backend, list[Any]()
+
+    def step(self, actions: Any, out: Any) -> Any:
+        try:
+            result = self._backend.step(actions, out)
+        except LaneError as error:
+            self.results.append(error.result)
+            raise
+        self.results.append(result)
+        return result
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._backend, name)
 
 
 def _nbytes(space: Any) -> int:

@@ -11,6 +11,7 @@ import numpy as np
 from batchenv.arguments.numbers import brief, integer, number
 from batchenv.env import wrapping
 from batchenv.env.batch_env import BatchEnv
+from batchenv.recordings import leaves
 from batchenv.recordings.backend import RecordingBackend
 from batchenv.recordings.errors import RecordingError
 from batchenv.recordings.file import Writer
@@ -171,6 +172,10 @@ def record(
         header = {**describe(lanes), "observations": stores, "fresh": backend.needs_reset}
         header |= {"snapshots": getattr(backend, "_snapshots", None), "info": info or {}}
         _check(lanes, backend, stores)
+        described = None  # what refuses does so before there is a file, or another one is replaced
+        if lanes.present_plan is not None and not stores:
+            described = describe_course(lanes.present_plan._course, backend)
+        leaves.leaves_of(lanes.single_action_space)
         for tell in lanes._direct:  # whoever cannot be watched says so before there is a file
             tell(cast(Any, _Watched(backend)))
         writer = Writer(path, bool(overwrite))
@@ -179,8 +184,7 @@ def record(
                 writer, lanes, backend, header, stores=stores, key_steps=key_steps,
                 has_snapshots=not stores, flush_seconds=float(flush_seconds),
             )  # fmt: skip
-            if lanes.present_plan is not None and not stores:
-                described = describe_course(lanes.present_plan._course, backend)
+            if described is not None:
                 log.event("plan", {"course": described}, {"places": backend.places()})
             if not backend.needs_reset and not stores:
                 log.key_frame(np.arange(lanes.num_envs))

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from batchenv import _core
 from batchenv.recordings import leaves, sums
 from batchenv.recordings.ends import Ends, Returns, flags_of
 from batchenv.recordings.infos import InfoForms, written_infos
@@ -38,10 +39,11 @@ class Rows:
         return self.count >= self._most
 
     def add(
-        self, lanes: NDArray[np.int64], actions: Sequence[NDArray[Any]], result: Sequence[Any], returns: Returns
-    ) -> None:
+        self, lanes: NDArray[np.int64], actions: Sequence[NDArray[Any]], result: Sequence[Any], returns: Returns,
+        done: NDArray[np.int64],
+    ) -> None:  # fmt: skip
         """Takes a step of different lanes. actions: the parts, as they are kept; result: as of `Backend.step_some`,
-        of these rows."""
+        of these rows; done: how many steps each lane has made before the block."""
         steps = self.taken[lanes]
         flags = flags_of(np.asarray(result[2]), np.asarray(result[3]))
         self._which.append(lanes)
@@ -52,10 +54,12 @@ class Rows:
         self.taken[lanes] += 1
         observations = leaves.flat(result[0])
         if self._stores:
-            self._kept.append(([_copy(leaf) for leaf in observations], np.array(result[1]), dict(result[4]), flags))
+            self._kept.append(
+                ([_copy(leaf) for leaf in observations], np.array(result[1]), _core.own_info(dict(result[4])), flags)
+            )
             return
         self._rewards[lanes] = sums.added(self._rewards[lanes], sums.words_of(result[1]).astype(np.uint64))
-        seen = np.flatnonzero(self.taken[lanes] % self._every == 0)
+        seen = np.flatnonzero((done[lanes] + self.taken[lanes]) % self._every == 0)
         if len(seen):
             parts = sums.of_parts([*observations, *self._infos.of(result[4], len(lanes))])
             chosen = lanes[seen]

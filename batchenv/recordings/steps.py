@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from batchenv import _core
 from batchenv.recordings import leaves, sums
 from batchenv.recordings.ends import Ends, Returns
 from batchenv.recordings.infos import InfoForms, written_infos
@@ -23,7 +24,8 @@ class Results:
     def add(self, step: int, result: Sequence[Any]) -> None:
         """Takes the results of a step of the block. If that is interrupted, it may be taken again."""
         observations = [_copy(leaf) for leaf in leaves.flat(result[0])]
-        self._kept[step:] = [(observations, np.array(result[1]), with_objects(result[4]))]
+        infos = _core.own_info(with_objects(result[4]))  # the env or the user may write into theirs
+        self._kept[step:] = [(observations, np.array(result[1]), infos)]
 
     def arrays(self, count: int) -> dict[str, Any]:
         """All of it, with a first axis of steps, where every step has as many rows."""
@@ -64,7 +66,7 @@ class Steps:
         parts: of actions.
         lanes: how many.
         most: steps of a block.
-        every: observations and infos of each such step are in the checksums.
+        every: observations and infos of each such step of a lane are in the checksums.
         infos: those that are known before.
         stores: whether results are kept as well.
     """
@@ -75,6 +77,7 @@ class Steps:
         self._actions = [np.empty((most, lanes, *leaf.shape), leaf.dtype) for leaf in parts]
         self._rewards: NDArray[Any] | None = None
         self._flags = np.empty((2, most, lanes), np.bool_)
+        self._done: Any = 0
         self._simple = len(parts) == 1 and not parts[0].path and not parts[0].low
         self._clear()
 
@@ -87,6 +90,16 @@ class Steps:
     def full(self) -> bool:
         """Whether the block has to be written."""
         return self.count == self._most
+
+    def begin(self, done: NDArray[np.int64]) -> None:
+        """Notes how many steps each lane has made before the block."""
+        same = len(done) == 0 or (done == done[0]).all()
+        self._done = int(done[0]) if same and len(done) else done.copy()
+
+    @property
+    def looks_at_next(self) -> bool:
+        """Whether observations and infos of the next step are in the checksums, of some lane."""
+        return bool(np.any((self._done + self.count + 1) % self._every == 0))
 
     def add(self, actions: Any, result: Sequence[Any]) -> None:
         """Takes one step, as `Backend.step` takes and returns it."""
@@ -110,9 +123,10 @@ class Steps:
         seen = self._seen
         if self._results is not None:
             self._results.add(t, result)
-        elif (t + 1) % self._every == 0:
+        elif self.looks_at_next:
             parts = [*leaves.flat(result[0]), *self._infos.of(result[4], self._lanes)]
-            seen = sums.added(seen, sums.of_parts(parts))
+            due = (self._done + t + 1) % self._every == 0
+            seen = np.where(due, sums.added(seen, sums.of_parts(parts)), seen)
         self._seen, self.count = seen, t + 1  # last, as Ctrl-C may come at any time
 
     def payload(self, returns: Returns) -> tuple[dict[str, Any], dict[str, Any], Ends]:

@@ -47,6 +47,9 @@ class Watching(Backend):
     def fileno(self) -> int:
         return self.inner.fileno()
 
+    def waiting(self) -> NDArray[np.bool_]:
+        return self.inner.waiting()
+
     def places(self) -> NDArray[np.int64]:
         return self.inner.places()
 

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from batchenv.recordings import leaves
+from batchenv.recordings.leaves import as_array
 from batchenv.spaces import nested
 from batchenv.text import Texts
 
@@ -43,20 +44,6 @@ class Window(NamedTuple):
         return leaves.nested_as(self.observations, shifted)
 
 
-def as_array(leaf: Any) -> NDArray[Any]:
-    """An array of numbers or, of texts, of objects."""
-    if isinstance(leaf, np.ndarray):
-        return leaf
-    if isinstance(leaf, Texts) and len(leaf) and isinstance(leaf[0], tuple):
-        array = np.empty((len(leaf), len(leaf[0])), object)
-        for step, texts in enumerate(leaf):
-            array[step] = list(texts)
-        return array
-    array = np.empty(len(leaf), object)
-    array[:] = list(leaf)
-    return array
-
-
 class Collector:
     """Puts steps of lanes into the arrays of a window.
 
@@ -67,6 +54,8 @@ class Collector:
     """
 
     def __init__(self, start: int, stop: int, chosen: NDArray[np.int64], count: int):
+        if len(np.unique(chosen)) != len(chosen):
+            raise ValueError("lanes names a lane twice: choose each once, and index the window's arrays afterwards")
         self._start, self._stop, self._chosen = start, stop, chosen
         self._column = np.full(count, -1, np.int64)
         self._column[chosen] = np.arange(len(chosen))

@@ -40,7 +40,10 @@ static int start_planned(be_batch *batch, int64_t lane, const be_rows *rows, be_
     const struct be_driver *driver = batch->driver;
     const be_agenda *agenda = driver->agenda;
     const int64_t entry = agenda->places[lane].entry;
-    if (be_agenda_load(batch, lane)) return batch->type->observe(batch, &lane, 1, rows, error);
+    if (be_agenda_load(batch, lane)) {
+        be_rows_clear(&driver->inner, BE_ROWS_INFO, rows, lane - rows->first); /* observe() writes no infos */
+        return batch->type->observe(batch, &lane, 1, rows, error);
+    }
     if (entry < 0 || agenda->has_options == NULL || !agenda->has_options[entry] ||
         rows->options != driver->default_options) { /* the caller's own come first */
         return reset_lanes(batch, &lane, 1, rows, error);

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from gymnasium import spaces
 from gymnasium.error import ResetNeeded
+from gymnasium.vector import AutoresetMode
 from numpy.typing import NDArray
 
 from batchenv import _core
@@ -62,6 +63,7 @@ class ProcessBackend(EnvBackend):
     ):
         count = len(makers)
         self._snapshots = snapshots
+        self._same_step = options["autoreset_mode"] is AutoresetMode.SAME_STEP
         bounds = np.linspace(0, count, num_workers + 1).round().astype(int).tolist()
         jobs = _jobs(env_id, makers, bounds, {**options, "on_failure": on_failure, "snapshots": snapshots})
         self._worker_of = np.repeat(np.arange(num_workers), np.diff(bounds)).tolist()
@@ -137,6 +139,11 @@ class ProcessBackend(EnvBackend):
     def _refuse_foreign(self, doing: str) -> None:
         if self._pool.foreign:
             raise RuntimeError(f"{doing} in a forked process: its workers are the parent's; make a new env here")
+
+    def waiting(self) -> NDArray[np.bool_]:
+        """See `Backend.waiting`."""
+        terminations, truncations = self._memory.columns[-2:]
+        return np.zeros(self.num_envs, np.bool_) if self._same_step else terminations | truncations
 
     def refuse_pending(self, lanes: NDArray[np.int64] | None, doing: str, ending: str) -> None:
         """Refuses lanes (None: any) whose episodes have ended, in autoreset mode Disabled."""
