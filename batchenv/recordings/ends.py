@@ -81,17 +81,19 @@ class Returns:
     def of_steps(self, rewards: NDArray[Any], terminations: Any, truncations: Any) -> Ends:
         """Takes steps (steps, lanes), and returns the ends among them."""
         so_far, over = self.so_far.copy(), terminations | truncations
-        found = []
-        for row, ended in zip(rewards, over, strict=True):  # one by one, as the env adds them up
+        steps, lanes = np.divmod(np.flatnonzero(over.ravel()), over.shape[1])
+        found, begin = [], 0
+        bounds = np.searchsorted(steps, np.arange(1, len(over) + 1)).tolist()
+        for row, end in zip(rewards, bounds, strict=True):  # one by one, as the env adds them up
             so_far += row
-            which = np.flatnonzero(ended)
-            if len(which):
+            if end > begin:
+                which = lanes[begin:end]
                 found.append(so_far[which])
                 so_far[which] = 0
+                begin = end
         self.so_far = so_far
         if not found:
             return Ends.of({})
-        steps, lanes = np.divmod(np.flatnonzero(over.ravel()), over.shape[1])
         order = np.argsort(lanes.astype(np.uint16) if over.shape[1] <= 2**16 else lanes, kind="stable")
         flags = flags_of(terminations[steps, lanes], truncations[steps, lanes])
         return Ends(lanes[order], steps[order], flags[order], np.concatenate(found)[order])

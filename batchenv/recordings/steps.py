@@ -99,7 +99,9 @@ class Steps:
     @property
     def looks_at_next(self) -> bool:
         """Whether observations and infos of the next step are in the checksums, of some lane."""
-        return bool(np.any((self._done + self.count + 1) % self._every == 0))
+        if type(self._done) is int:
+            return (self._done + self.count + 1) % self._every == 0
+        return bool(((self._done + self.count + 1) % self._every == 0).any())
 
     def add(self, actions: Any, result: Sequence[Any]) -> None:
         """Takes one step, as `Backend.step` takes and returns it."""
