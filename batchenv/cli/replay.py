@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 from batchenv.recordings import Recording
+from batchenv.recordings.targets import written
 from batchenv.recordings.values import to_json
 
 
@@ -32,8 +34,9 @@ def lines(recording: Recording) -> Iterator[str]:
 
 
 def about(recording: Recording) -> dict[str, Any]:
-    """The same as what JSON can hold."""
+    """The same as what JSON can hold; returns that are no finite numbers are null."""
     table = {name: np.asarray(values).tolist() for name, values in recording.episodes._asdict().items()}
+    table["returns"] = [value if math.isfinite(value) else None for value in table["returns"]]
     return {
         "header": to_json(recording.header, strict=False),
         "num_envs": recording.num_envs,
@@ -46,5 +49,5 @@ def about(recording: Recording) -> dict[str, Any]:
 
 def write(recording: Recording, path: str) -> None:
     """Writes what a recording holds, and the table of its episodes, as JSON."""
-    with open(path, "w", encoding="utf-8") as file:
-        json.dump(about(recording), file, indent=1)
+    with written(path, recording.path) as part, open(part, "w", encoding="utf-8") as file:
+        json.dump(about(recording), file, indent=1, allow_nan=False)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import struct
-import zlib
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,6 +11,7 @@ from numpy.typing import NDArray
 from batchenv.recordings.errors import RecordingError
 from batchenv.recordings.file import Block, Reader
 from batchenv.recordings.log import EVENT, HEADER, KEY, ROWS, STEPS, needs_whole
+from batchenv.recordings.nonsense import refused
 from batchenv.recordings.values import unpack
 
 
@@ -41,13 +40,13 @@ class Contents:
         self._reader = Reader(path, until_damage)
         try:
             self.complete, self.left_out = self._reader.complete, self._reader.left_out
-            if self._reader.index is not None:
-                self._take_index(self._reader.index)
-            else:
-                self._take_blocks(self._reader.blocks)
-        except (KeyError, ValueError, TypeError, IndexError, RecursionError, struct.error, zlib.error) as problem:
-            self._reader.close()
-            raise RecordingError(f"{path} holds something else than a recording does: {problem!r}") from problem
+            self._open = True
+            with refused(path):
+                if self._reader.index is not None:
+                    self._take_index(self._reader.index)
+                else:
+                    self._take_blocks(self._reader.blocks)
+                self._check()
         except BaseException:
             self._reader.close()
             raise
@@ -61,6 +60,9 @@ class Contents:
             Entry(kind, Block(kind, offset, length), low, high)
             for kind, offset, length, low, high in zip(kinds, *columns, strict=True)
         ]
+        for entry in rows:
+            if entry.block.offset < 0 or entry.block.length < 0 or entry.block.end > self._reader.size:
+                raise ValueError(f"the index names {entry.block}, which is not in the file")
         self.header, _ = self.read(rows[0])
         self.entries, self.whole, self.plans = rows[1:], meta["whole"], meta["plans"]
         self.done, self.so_far = arrays["done"], arrays["so_far"]
@@ -90,20 +92,37 @@ class Contents:
                 self.plans = self.plans or meta["kind"] == "plan"
             self.entries.append(Entry(block.kind, block, low, high))
 
+    def _check(self) -> None:
+        """Raises ValueError where the header and the numbers of steps cannot be right."""
+        count, done = self.header["num_envs"], np.asarray(self.done)
+        if type(count) is not int or count < 1:
+            raise ValueError(f"num_envs is {count!r}")
+        if done.shape != (count,) or done.dtype.kind not in "iu" or (done < 0).any():
+            raise ValueError(f"the numbers of steps of {count} lanes are {done!r}")
+        if self.so_far is not None and np.shape(self.so_far) != (count,):
+            raise ValueError(f"the returns so far of {count} lanes are {self.so_far!r}")
+        for name in ("versions", "make"):
+            if not isinstance(self.header[name], dict):
+                raise TypeError(f"{name} is {self.header[name]!r}")
+        self.done = done.astype(np.int64)
+
     def read(self, entry: Entry) -> tuple[dict[str, Any], dict[str, Any]]:
         """(meta, arrays) of a block.
 
         Raises:
             DamagedRecording: it is damaged.
+            RecordingError: it holds something else than a block does; the recording is closed.
         """
-        payload = self._reader.read(entry.block)
-        try:
-            return unpack(payload)
-        except (KeyError, ValueError, TypeError, IndexError, RecursionError, struct.error, zlib.error) as problem:
+        self.check_open()
+        with refused(self._reader.path, f" at byte {entry.block.offset}"):
+            return unpack(self._reader.read(entry.block))
+
+    def check_open(self) -> None:
+        """Raises RecordingError after `close`."""
+        if not self._open:
             raise RecordingError(
-                f"{self._reader.path} holds something else than a recording does at byte {entry.block.offset}: "
-                f"{problem!r}"
-            ) from problem
+                f"the recording {self._reader.path} is closed: open it again with batchenv.replay(path)"
+            )
 
     @property
     def nbytes(self) -> int:
@@ -112,6 +131,7 @@ class Contents:
 
     def close(self) -> None:
         """Closes the file. May be called again."""
+        self._open = False
         self._reader.close()
 
 

@@ -10,10 +10,11 @@ import numpy as np
 from gymnasium.error import DependencyNotInstalled
 from numpy.typing import NDArray
 
+from batchenv.arguments.numbers import brief
 from batchenv.make import make
 from batchenv.recordings import leaves
 from batchenv.recordings.reading import Reading
-from batchenv.recordings.trajectories import trajectories
+from batchenv.recordings.trajectories import chosen_episodes, trajectories
 from batchenv.spaces import nested
 
 
@@ -25,20 +26,19 @@ def _library() -> Any:
     return minari
 
 
-def export(recording: Reading, dataset_id: str, episodes: Sequence[int] | None, metadata: dict[str, Any]) -> Any:
+def export(recording: Reading, dataset_id: str, episodes: Any, metadata: dict[str, Any]) -> Any:
     """See `Recording.to_minari`."""
     minari = _library()
     from minari.data_collector import EpisodeBuffer  # pyright: ignore[reportMissingImports]
 
     table = recording.episodes
-    numbers = np.flatnonzero(table.complete).tolist() if episodes is None else list(episodes)
-    if not numbers:
+    numbers = np.flatnonzero(table.complete) if episodes is None else chosen_episodes(episodes, len(table.lanes))
+    if not len(numbers):
         raise ValueError(
             f"{recording.path} has no episode from beginning to end: name others, as episodes=[0], or record longer"
+            if episodes is None
+            else f"episodes={brief(episodes)} chooses no episode: name at least one of the {len(table.lanes)}"
         )
-    for number in numbers:
-        if not 0 <= number < len(table.lanes):
-            raise ValueError(f"episodes has {number}, but there are {len(table.lanes)} episodes")
     buffers = []
     for one in sorted(trajectories(recording, numbers), key=lambda one: one.number):
         seed = int(table.seeds[one.number])
@@ -49,6 +49,10 @@ def export(recording: Reading, dataset_id: str, episodes: Sequence[int] | None, 
                 truncations=one.truncations.tolist(), infos=_infos(one.infos, one.observations),
             )
         )  # fmt: skip
+    if not buffers:
+        raise ValueError(
+            "of these episodes nothing is known but their first step, and not what the lane saw before it: name others"
+        )
     keywords: dict[str, Any] = {
         "observation_space": recording.single_observation_space,
         "action_space": recording.single_action_space,

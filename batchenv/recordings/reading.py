@@ -16,11 +16,13 @@ from batchenv.backend.lanes import lane_indices
 from batchenv.backend.protocol import Lanes
 from batchenv.env.batch_env import BatchEnv
 from batchenv.recordings import header as headers
+from batchenv.recordings.beginnings import Unseen, checked, first_unseen
 from batchenv.recordings.contents import Contents
 from batchenv.recordings.episodes import Episodes, episodes_of
 from batchenv.recordings.errors import RecordingError, ReplayMismatch
 from batchenv.recordings.leaves import leaves_of
 from batchenv.recordings.moments import put_moments
+from batchenv.recordings.nonsense import each, of_the_caller, refused
 from batchenv.recordings.player import Player
 from batchenv.recordings.spaces import form_of, of_data
 from batchenv.recordings.stored import StoredPlayer
@@ -37,14 +39,20 @@ class Reading:
         ignore_versions: bool, until_damage: bool,
     ):  # fmt: skip
         self.path, self._threads, self._make_env, self._trust = path, num_threads, make_env, trust
+        self._ignores, self._until_damage = ignore_versions, until_damage
+        self._players: dict[Any, Any] = {}
         self._contents = Contents(path, until_damage)
         self.header = self._contents.header
         self.complete, self.left_out = self._contents.complete, self._contents.left_out
-        self.stored = bool(self.header["observations"])
-        self.info = self.header["info"]
-        self._ignores = ignore_versions
-        self.differences = [f"{name} {was} there and {now} here" for name, was, now in headers.differences(self.header)]
-        self._players: dict[Any, Any] = {}
+        try:
+            with refused(path):
+                self.stored = bool(self.header["observations"])
+                self.info = self.header["info"]
+                different = headers.differences(self.header)
+        except BaseException:
+            self._contents.close()
+            raise
+        self.differences = [f"{name} {was} there and {now} here" for name, was, now in different]
 
     @property
     def num_envs(self) -> int:
@@ -68,8 +76,16 @@ class Reading:
 
     @cached_property
     def episodes(self) -> Episodes:
-        """The table of episodes."""
-        return episodes_of(self._contents)
+        """The table of episodes. Of those that a plan began, too, `seeds` is -1."""
+        with refused(self.path):
+            return checked(episodes_of(self._contents), self._contents.done)
+
+    @cached_property
+    def unseen(self) -> NDArray[np.bool_]:
+        """Which lanes' observations before their first step are not known: bool (lanes,). That is so where results are
+        stored and the recording begins in the middle of episodes."""
+        with refused(self.path):
+            return first_unseen(self._contents) if self.stored else np.zeros(self.num_envs, np.bool_)
 
     @property
     def single_observation_space(self) -> spaces.Space[Any]:
@@ -82,7 +98,8 @@ class Reading:
         return self._space("action")
 
     def _space(self, which: str) -> spaces.Space[Any]:
-        space = of_data(self.header[f"{which}_data"])
+        with refused(self.path):
+            space = of_data(self.header[f"{which}_data"])
         if space is None:
             raise RecordingError(f"the {which} space {self.header[f'{which}_space']} is none of Gymnasium's own")
         return space
@@ -102,26 +119,52 @@ class Reading:
             RecordingError: the env cannot be made again, or is another one here, with the reason.
         """
         chosen = np.arange(self.num_envs) if lanes is None else lane_indices(lanes, self.num_envs)
+        if not len(chosen):
+            raise ValueError(
+                f"lanes={lanes!r} chooses no lane: name at least one of 0..{self.num_envs - 1}, or say None for all"
+            )
         start, stop = self._range(start, stop, chosen)
         player, columns = self._player(chosen, start)
-        collector = Collector(start, stop, columns, len(player.at))
-        self._begin(player, collector, start)
-        while (player.at[columns] < stop).any():
-            if not player.play(collector):
-                break
-        return collector.window()
+        with refused(self.path):
+            collector = Collector(start, stop, columns, len(player.at))
+            self._begin(player, collector, start)
+            while (player.at[columns] < stop).any():
+                if not player.play(collector):
+                    raise self._short(stop)
+            return self._made(collector, start, chosen)
+
+    def _made(self, collector: Collector, start: int, chosen: NDArray[np.int64]) -> Window:
+        """What was collected, with no first observations where one of them is not known."""
+        window = collector.window()
+        if start == 0 and self.unseen[chosen].any():
+            return Unseen(*window._replace(before=None))
+        return window
+
+    def _short(self, stop: int) -> RecordingError:
+        return RecordingError(f"{self.path} ends before step {stop - 1}, which it claims to have")
 
     def _begin(self, player: Any, collector: Collector, start: int) -> None:
         """Tells the collector what is known before anything is played."""
-        if player.observations is not None and getattr(player, "active", np.ones(1, bool)).all():
-            lanes = np.arange(len(player.at))
-            collector.before(lanes, player.at, player.observations)
+        if isinstance(player, StoredPlayer):
+            player.before(collector, np.arange(len(player.at)))
+        elif player.observations is not None and player.active.all():
+            collector.before(np.arange(len(player.at)), player.at, player.observations)
 
-    def _range(self, start: int, stop: int, chosen: NDArray[np.int64]) -> tuple[int, int]:
-        most = int(self._contents.done[chosen].min())
+    def _range(self, start: int, stop: int | None, chosen: NDArray[np.int64]) -> tuple[int, int]:
+        """(start, stop), if there are such steps of these lanes. stop: None: the fewest that one of them has."""
+        done = self._contents.done[chosen]
+        most = int(done.min())
+        if most == 0:
+            none = chosen[done == 0]
+            raise ValueError(
+                "the recording has no steps"
+                if not self._contents.done.any()
+                else f"lane {none[0]} has no steps, so that the lanes have none together: name others, as "
+                f"window(0, {int(self._contents.done.max())}, lanes=[{int(self._contents.done.argmax())}])"
+            )
         hint = f": these lanes have {most} steps"
-        start = integer("start", start, 0, max(0, most - 1), hint)
-        return start, integer("stop", stop, start + 1, most, hint)
+        start = integer("start", start, 0, most - 1, hint)
+        return start, integer("stop", most if stop is None else stop, start + 1, most, hint)
 
     def episode(self, number: int) -> Window:
         """The steps of one of `episodes`, without the axis of lanes.
@@ -131,9 +174,12 @@ class Reading:
             As `window`.
         """
         table = self.episodes
+        if not len(table.lanes):
+            raise ValueError(f"number={number!r}: the recording has no episodes")
         number = integer("number", number, 0, len(table.lanes) - 1, f": there are {len(table.lanes)} episodes")
         start = int(table.starts[number])
-        return of_one(self.window(start, start + int(table.lengths[number]), [int(table.lanes[number])]))
+        window = self.window(start, start + int(table.lengths[number]), [int(table.lanes[number])])
+        return window.of_one() if isinstance(window, Unseen) else of_one(window)
 
     def windows(self, length: int, start: int = 0, stop: int | None = None) -> Iterator[Window]:
         """All steps of all lanes, as windows of so many steps one after the other; the last one may be shorter. This is
@@ -142,25 +188,25 @@ class Reading:
         Raises:
             As `window`.
         """
-        every = np.arange(self.num_envs)
         length = integer("length", length, 1, None)
-        most = int(self._contents.done.min())
-        if most == 0:
-            return
-        start, stop = self._range(start, most if stop is None else stop, every)
-        yield from self._windows(length, start, stop)
+        self._contents.check_open()
+        if stop is None and start == 0 and not self._contents.done.all():
+            return iter(())
+        start, stop = self._range(start, stop, np.arange(self.num_envs))
+        return each(self.path, self._windows(length, start, stop))
 
     def _windows(self, length: int, start: int, stop: int) -> Iterator[Window]:
-        player, columns = self._player(np.arange(self.num_envs), start, shared=False)
+        every = np.arange(self.num_envs)
+        player, columns = self._player(every, start, shared=False)
         open_ = [Collector(low, min(low + length, stop), columns, len(player.at)) for low in range(start, stop, length)]
         try:
             window = _Several(open_)
             self._begin(player, window, start)  # pyright: ignore[reportArgumentType]
             while open_:
                 while open_ and (player.at >= open_[0]._stop).all():
-                    yield open_.pop(0).window()
+                    yield self._made(open_[0], open_.pop(0)._start, every)
                 if open_ and not player.play(window):  # pyright: ignore[reportArgumentType]
-                    return
+                    raise self._short(stop)
         finally:
             self._release(player)
 
@@ -179,10 +225,12 @@ class Reading:
         """
         player, _ = self._player(np.arange(self.num_envs), 0, shared=False)
         try:
-            while player.play():
+            while True:
+                with refused(self.path):
+                    if not player.play():
+                        return int(player.at.sum())
                 if progress is not None:
                     progress(int(player.at.min()), int(self._contents.done.min()))
-            return int(player.at.sum())
         finally:
             self._release(player)
 
@@ -190,11 +238,16 @@ class Reading:
 
     def _player(self, chosen: NDArray[np.int64], start: int, shared: bool = True) -> tuple[Any, NDArray[np.int64]]:
         """(a player that begins before `start`, the numbers of the chosen lanes in it)."""
+        self._contents.check_open()
+        with refused(self.path):
+            return self._player_of(chosen, start, shared)
+
+    def _player_of(self, chosen: NDArray[np.int64], start: int, shared: bool) -> tuple[Any, NDArray[np.int64]]:
         if self.stored:
             parts = leaves_of(self.single_action_space)
             form = form_of(self.header["observation_data"])
             stored = StoredPlayer(self._contents, form, parts, self.single_action_space)
-            stored.seek(start)
+            stored.seek(start, chosen)
             return stored, chosen
         if not self._ignores:
             headers.check_versions(self.header, self.path)
@@ -204,10 +257,16 @@ class Reading:
         player = self._players.get(key) if shared else None
         if player is None or not player.seek(start):
             self._release(player)
-            player = Player(self._contents, self._make(len(lanes)), lanes, self._mismatch, self._trust)
-            if self.header["moments"]:
-                put_moments(player.env, self.header["moments"])
-            player.seek(start)
+            env = self._make(len(lanes))
+            try:
+                player = Player(self._contents, env, lanes, self._mismatch, self._trust)
+                if self.header["moments"]:
+                    put_moments(env, self.header["moments"])
+                player.seek(start)
+            except BaseException:
+                self._players.pop(key, None)
+                env.close()
+                raise
             if shared:
                 while len(self._players) >= _MOST_ENVS:
                     self._release(self._players.pop(next(iter(self._players))))
@@ -216,7 +275,9 @@ class Reading:
 
     def _make(self, count: int) -> BatchEnv:
         if self._make_env is not None:
-            return headers.check_made(self._make_env(), self.header, count)
+            with of_the_caller():
+                env = self._make_env()
+            return headers.check_made(env, self.header, count)
         return headers.make_again(self.header, count, self._threads, self._trust)
 
     def _release(self, player: Any) -> None:

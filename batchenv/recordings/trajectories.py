@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
 from gymnasium.vector import AutoresetMode
 from numpy.typing import NDArray
 
+from batchenv.arguments.numbers import brief
 from batchenv.recordings import leaves
 from batchenv.recordings.episodes import Episodes
+from batchenv.recordings.nonsense import each
 from batchenv.recordings.reading import Reading
 from batchenv.recordings.window import Window
 from batchenv.spaces import nested
@@ -83,14 +85,51 @@ def numeric_infos(window: Window) -> dict[str, NDArray[Any]]:
     return found
 
 
-def trajectories(recording: Reading, numbers: Sequence[int] | None = None) -> Iterator[Trajectory]:
-    """Episodes, in the order in which they end (within a window of steps), each as a whole.
+def chosen_episodes(episodes: Any, count: int) -> NDArray[np.int64]:
+    """The numbers of the episodes that are meant, in ascending order. episodes: a bool mask, or numbers; None: all.
+
+    Raises:
+        TypeError, ValueError: it is something else; a number or the mask's length is not right.
+    """
+    if episodes is None:
+        return np.arange(count)
+    rule = f"episodes must be None, a bool mask of length {count}, or a list of ints in 0..{count - 1}"
+    try:
+        given = episodes if isinstance(episodes, np.ndarray) else np.array(list(episodes))
+    except (TypeError, ValueError):  # nothing to go through, or ragged
+        raise TypeError(f"{rule}, not {brief(episodes)}: for one episode, say [number]") from None
+    if given.dtype == np.bool_:
+        if given.shape != (count,):
+            raise ValueError(
+                f"the mask episodes has shape {given.shape}, but must be ({count},), as recording.episodes"
+            )
+        return np.flatnonzero(given)
+    if given.shape == (0,):
+        return np.empty(0, np.int64)
+    mixed = not isinstance(episodes, np.ndarray) and any(isinstance(one, (bool, np.bool_)) for one in episodes)
+    if given.ndim != 1 or given.dtype.kind not in "iu" or mixed:
+        raise TypeError(f"{rule}, not {brief(episodes)}")
+    wrong = (given < 0) | (given >= count)
+    if wrong.any():
+        raise ValueError(f"episodes has {given[wrong][0]}, but there are {count} episodes: {rule}")
+    return np.unique(given).astype(np.int64)
+
+
+def trajectories(recording: Reading, episodes: Any = None) -> Iterator[Trajectory]:
+    """Episodes, in the order in which they end (within a window of steps), each as a whole, but for step 0 where
+    a lane's observation before it is not known.
 
     Args:
-        numbers: those of `recording.episodes`; None: all.
+        episodes: a mask of `recording.episodes`, or numbers; None: all.
     """
     table = recording.episodes
-    wanted = np.arange(len(table.lanes)) if numbers is None else np.array(sorted(set(numbers)), np.int64)
+    wanted = chosen_episodes(episodes, len(table.lanes))
+    late = recording.unseen.any() & (table.starts == 0)  # as in transitions
+    table = table._replace(starts=table.starts + late, lengths=table.lengths - late)
+    return each(recording.path, _trajectories(recording, table, wanted[table.lengths[wanted] > 0]))
+
+
+def _trajectories(recording: Reading, table: Episodes, wanted: NDArray[np.int64]) -> Iterator[Trajectory]:
     if not len(wanted):
         return
     equal = len(set(recording.lengths.tolist())) == 1

@@ -9,6 +9,7 @@ import numpy as np
 
 from batchenv.arguments.numbers import integer
 from batchenv.recordings import leaves
+from batchenv.recordings.nonsense import each
 from batchenv.recordings.reading import Reading
 from batchenv.recordings.trajectories import STEPS, following, in_episodes
 from batchenv.spaces import nested
@@ -20,6 +21,20 @@ def transitions(
     recording: Reading, batch_size: int, start: int, stop: int, shuffle: int | None, steps: int
 ) -> Iterator[dict[str, Any]]:
     """See `Recording.transitions`."""
+    return each(recording.path, _transitions(recording, batch_size, start, stop, shuffle, steps))
+
+
+def first_seen(recording: Reading) -> int:
+    """The first step before which every lane's observation is known: 0, or 1 where one of the first is not."""
+    return int(recording.unseen.any())
+
+
+def _transitions(
+    recording: Reading, batch_size: int, start: int, stop: int, shuffle: Any, steps: int
+) -> Iterator[dict[str, Any]]:
+    start = max(start, first_seen(recording))
+    if start >= stop:
+        return
     rng = None if shuffle is None else np.random.default_rng(shuffle)
     kept: list[dict[str, Any]] = []
     count, at = 0, start
@@ -87,8 +102,8 @@ def dataset(again: Callable[[], Reading], batch_size: int, shuffle: int | None, 
             worker = get_worker_info()
             number, workers = (0, 1) if worker is None else (worker.id, worker.num_workers)
             with again() as recording:
-                most = int(recording.lengths.min())
-                start, stop = most * number // workers, most * (number + 1) // workers
+                least, most = first_seen(recording), int(recording.lengths.min())
+                start, stop = (least + max(0, most - least) * k // workers for k in (number, number + 1))
                 if start >= stop:
                     return
                 if length is not None:
