@@ -62,8 +62,8 @@ def spawn_seeds(seed: int, count: int) -> list[int]:
         count: how many. The first ones do not depend on it.
 
     Returns:
-        ints from 0 to 2**63 - 1, which every vector env takes as a list of seeds: 63 bits of the state of each child
-        that `numpy.random.SeedSequence(seed).spawn(count)` gives.
+        ints from 0 to 2**63 - 1, which every vector env takes in a list. Each has 63 bits of the state of one of the
+        children that `numpy.random.SeedSequence(seed).spawn(count)` gives.
 
     Raises:
         TypeError, ValueError: a wrong seed or count.

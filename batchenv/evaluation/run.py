@@ -40,7 +40,7 @@ def evaluate(
             take a second argument, a bool array (num_envs,) that says where episodes have just begun. Or a torch
             module, which gets tensors on its own device; a model with Stable-Baselines3's `predict`, also a recurrent
             one; or "random".
-        episodes: how many. None: as many as there are `seeds`, or 100.
+        episodes: how many. None: as many as `seeds=` has, or 100.
         seeds: of the episodes. None: seed, seed + 1, ...
         options: of each reset.
         num_envs: of an env that is made from an id; None: as many as there are episodes, but at most 64.

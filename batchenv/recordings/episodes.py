@@ -21,7 +21,7 @@ class Episodes(NamedTuple):
     returns: float64: sums of rewards, as the env has returned them; NaN where it is not known.
     terminated, truncated: bool; both are False where the episode was cut: by a reset, or by the end of the recording.
     complete: bool: recorded from its beginning to its end.
-    seeds: int64: of the reset that began it; -1 where it goes on with the lane's random stream.
+    seeds: int64: of the reset that began it; -1 where it goes on with the lane's random stream, or is of a plan.
     """
 
     lanes: NDArray[np.int64]

@@ -82,8 +82,9 @@ def check_minari(
 
     Args:
         dataset: a `minari.MinariDataset`, or the id of one that is here.
-        env_id: of the env; None: the dataset's own. **kwargs: keywords of `batchenv.make`.
+        env_id: of the env; None: the dataset's own.
         episodes: their numbers; None: all that have a seed.
+        kwargs: keywords of `batchenv.make`.
 
     Returns:
         {name: array with a row per episode}: "episodes": their numbers; "steps": how many they have;

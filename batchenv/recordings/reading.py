@@ -76,7 +76,7 @@ class Reading:
 
     @cached_property
     def episodes(self) -> Episodes:
-        """The table of episodes. Of those that a plan began, too, `seeds` is -1."""
+        """The table of episodes. Seeds of those that a plan began are -1, too."""
         with refused(self.path):
             return checked(episodes_of(self._contents), self._contents.done)
 
@@ -123,6 +123,8 @@ class Reading:
             raise ValueError(
                 f"lanes={lanes!r} chooses no lane: name at least one of 0..{self.num_envs - 1}, or say None for all"
             )
+        if len(np.unique(chosen)) != len(chosen):
+            raise ValueError(f"lanes={lanes!r} names a lane twice: choose each once, and index the window's arrays")
         start, stop = self._range(start, stop, chosen)
         player, columns = self._player(chosen, start)
         with refused(self.path):

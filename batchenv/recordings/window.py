@@ -18,10 +18,12 @@ class Window(NamedTuple):
     """Steps of lanes, as the env has returned them. All arrays but `before` start with (steps, lanes); those of
     `Recording.episode` with (steps,).
 
-    observations, rewards, terminations, truncations, infos, actions: as of `batchenv.Rollout`; texts are arrays of str.
-    before: observations (lanes, ...) before the first step.
-    changes: [(step, lanes, observations)]: where something else than a step gave lanes a new observation before this
-        step, as a reset does.
+    Attributes:
+        observations, rewards, terminations, truncations, infos, actions: as of `batchenv.Rollout`; texts are arrays of
+            str.
+        before: observations (lanes, ...) before the first step.
+        changes: [(step, lanes, observations)]: where something else than a step gave lanes a new observation before
+            this step, as a reset does.
     """
 
     observations: Any
@@ -54,8 +56,6 @@ class Collector:
     """
 
     def __init__(self, start: int, stop: int, chosen: NDArray[np.int64], count: int):
-        if len(np.unique(chosen)) != len(chosen):
-            raise ValueError("lanes names a lane twice: choose each once, and index the window's arrays afterwards")
         self._start, self._stop, self._chosen = start, stop, chosen
         self._column = np.full(count, -1, np.int64)
         self._column[chosen] = np.arange(len(chosen))
