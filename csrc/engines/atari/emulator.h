@@ -12,6 +12,7 @@
 
 #define BE_SCREEN_WIDTH 160
 #define BE_SCREEN_MAX_HEIGHT 256
+#define BE_SCREEN_BYTES (BE_SCREEN_WIDTH * BE_SCREEN_MAX_HEIGHT + 64) /* vectors may be read beyond the end */
 #define BE_RAM_BYTES 128
 #define BE_MAX_PLAYERS 4
 #define BE_NUM_ACTIONS 18 /* of a joystick: 0 no-op, 1 fire, 2 up and so on, in ALE's order */
@@ -35,6 +36,16 @@ enum { BE_PALETTE_NTSC, BE_PALETTE_PAL, BE_PALETTE_SECAM, BE_NUM_PALETTES };
 
 typedef struct be_emulator be_emulator;
 
+/* Pictures are height x BE_SCREEN_WIDTH palette indices, which are even in all games but one. They are valid until the
+ * next frame; up to 63 bytes behind them may be read. */
+typedef struct be_pictures {
+    const uint8_t *now, *before; /* `before` is NULL if it was not asked for */
+    /* For each row: 0 if it has the same values, in the one picture and in the other, as when both pictures were looked
+     * at last. NULL if that is not known, or if only one was asked for now or then. */
+    const uint8_t *changed;
+    int exchanged; /* with `changed`: `now` is to be compared with what was `before` then, and `before` with `now` */
+} be_pictures;
+
 typedef struct be_emulator_type {
     const char *name;
 
@@ -53,13 +64,18 @@ typedef struct be_emulator_type {
     void (*act_players)(be_emulator *, const int *actions, int *points);
     void (*player_lives)(const be_emulator *, int *lives);
 
-    /* Writes height x BE_SCREEN_WIDTH palette indices, which are even in all games but one. */
-    void (*screen)(const be_emulator *, uint8_t *pixels);
+    /* Says whether the pictures of the next frames will be looked at (1, as after open, reset and load) or not (0). It
+     * changes no result: a frame is only drawn later if it is looked at although nobody expected it. */
+    void (*expect)(be_emulator *, int looks);
+
+    /* Gives the picture of the last frame, and of the frame before it if `both` is 1. The frame before it must have been
+     * expected to be looked at, or there is none (after reset and load). */
+    void (*look)(be_emulator *, int both, be_pictures *pictures);
     void (*ram)(const be_emulator *, uint8_t *bytes); /* writes BE_RAM_BYTES bytes */
 
     /* save() writes the machine's whole state, without the screen, as at most state_bytes bytes. load() returns 0 and
-     * does nothing unless save() wrote these bytes for the same game. After load(), screen and ram are those of the
-     * loaded state only once the next frame has been emulated. */
+     * does nothing unless save() wrote these bytes for the same game. After load(), pictures and ram are those of
+     * the loaded state only once the next frame has been emulated. */
     void (*save)(const be_emulator *, void *bytes);
     int (*load)(be_emulator *, const void *bytes);
 } be_emulator_type;

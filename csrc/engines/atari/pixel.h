@@ -7,7 +7,6 @@
 #include "engines/atari/emulator.h"
 
 #define BE_MAX_TAPS 256 /* source pixels that go into a target pixel, along one axis */
-#define BE_SCREEN_BYTES (BE_SCREEN_WIDTH * BE_SCREEN_MAX_HEIGHT + 64) /* vectors may be read beyond the end */
 
 /* The share of one source row in a target row. */
 typedef struct be_row_share {

@@ -73,6 +73,9 @@ typedef struct machine {
     ale_machine *ale;
     uint64_t game; /* a digest of the game's name, by which its states differ from those of other games */
     int players, settle, lives_offset, ends_without_lives;
+    be_ale_console *console; /* what the machine has of ours; NULL: nothing, and the next two are used */
+    uint8_t *pictures[2];    /* of the last frame and the one before it, as far as they were expected to be looked at */
+    int looks, looked;       /* whether the next frame and the last one are expected to be looked at */
 } machine;
 
 static ale_machine *ale_of(const be_emulator *emulator) { return ((const machine *)emulator)->ale; }
@@ -185,9 +188,14 @@ static int load_game(machine *m, const be_cartridge *cartridge, be_error *error)
     if (cartridge->players == 1) ale.setInt(m->ale, "max_turn_time", 0);
     ale.setInt(m->ale, "random_seed", 1); /* with 0, the library would take the clock */
     ale.loadROM(m->ale, cartridge->rom);
-    if (cartridge->fast) be_ale_fast_finish(m->ale);
+    if (cartridge->fast) m->console = be_ale_fast_finish(m->ale);
     emulator->height = ale.getScreenHeight(m->ale);
     emulator->num_minimal = ale.getMinimalActionSize(m->ale);
+    m->looks = 1;
+    for (int i = 0; i < 2 && m->console == NULL; i++) {
+        m->pictures[i] = calloc(1, BE_SCREEN_BYTES);
+        if (m->pictures[i] == NULL) return be_fail(error, BE_ERROR_MEMORY, -1, "out of memory for one more machine");
+    }
     if (ale.getScreenWidth(m->ale) != BE_SCREEN_WIDTH || emulator->height > BE_SCREEN_MAX_HEIGHT ||
         ale.getRAMSize(m->ale) != BE_RAM_BYTES || emulator->num_minimal > BE_NUM_ACTIONS) {
         return be_fail(error, BE_ERROR_VALUE, -1, "%s is no game with a usual screen", cartridge->name);
@@ -216,9 +224,13 @@ static int load_game(machine *m, const be_cartridge *cartridge, be_error *error)
 static void close_machine(be_emulator *emulator) {
     if (emulator == NULL) return;
     pthread_mutex_lock(&construction);
-    if (ale_of(emulator)) ale.ALE_del(ale_of(emulator));
+    machine *m = (machine *)emulator;
+    if (m->ale) ale.ALE_del(m->ale);
+    be_ale_fast_close(m->console);
     pthread_mutex_unlock(&construction);
-    free(emulator);
+    free(m->pictures[0]);
+    free(m->pictures[1]);
+    free(m);
 }
 
 static be_emulator *open_machine(const be_cartridge *cartridge, be_error *error) {
@@ -237,13 +249,48 @@ static be_emulator *open_machine(const be_cartridge *cartridge, be_error *error)
     return NULL;
 }
 
-static int act(be_emulator *emulator, int action) { return ale.act(ale_of(emulator), action); }
+/* ---- pictures --------------------------------------------------------------------------------------- */
+
+static void expect(be_emulator *emulator, int looks) {
+    machine *m = (machine *)emulator;
+    m->looks = looks;
+    if (m->console) be_ale_fast_expect(m->console, looks);
+}
+
+/* To be called before a frame: keeps the last one's picture, if both will be looked at. */
+static void keep_picture(machine *m) {
+    const int keep = m->looked && m->looks && m->console == NULL;
+    m->looked = m->looks;
+    if (!keep) return;
+    uint8_t *oldest = m->pictures[1];
+    m->pictures[1] = m->pictures[0];
+    m->pictures[0] = oldest;
+    ale.getScreen(m->ale, m->pictures[1]);
+}
+
+static void look(be_emulator *emulator, int both, be_pictures *pictures) {
+    machine *m = (machine *)emulator;
+    if (m->console) {
+        be_ale_fast_look(m->console, both, pictures);
+        return;
+    }
+    ale.getScreen(m->ale, m->pictures[0]);
+    *pictures = (be_pictures){.now = m->pictures[0], .before = both ? m->pictures[1] : NULL};
+}
+
+/* ---- frames ----------------------------------------------------------------------------------------- */
+
+static int act(be_emulator *emulator, int action) {
+    keep_picture((machine *)emulator);
+    return ale.act(ale_of(emulator), action);
+}
+
 static int episode_frames(const be_emulator *emulator) { return ale.getEpisodeFrameNumber(ale_of(emulator)); }
-static void screen(const be_emulator *emulator, uint8_t *pixels) { ale.getScreen(ale_of(emulator), pixels); }
 static void ram(const be_emulator *emulator, uint8_t *bytes) { ale.getRAM(ale_of(emulator), bytes); }
 
 static void act_players(be_emulator *emulator, const int *actions, int *points) {
     int joysticks[BE_MAX_PLAYERS]; /* the library's parameter is not const */
+    keep_picture((machine *)emulator);
     memcpy(joysticks, actions, (size_t)((const machine *)emulator)->players * sizeof *joysticks);
     ale.actMulti(ale_of(emulator), joysticks, points);
 }
@@ -252,6 +299,8 @@ static void player_lives(const be_emulator *emulator, int *lives) { ale.lives(al
 
 static void reset(be_emulator *emulator) {
     const machine *m = (const machine *)emulator;
+    expect(emulator, 1);
+    if (m->console) be_ale_fast_interrupt(m->console);
     int points[BE_MAX_PLAYERS];
     ale.reset_game(m->ale);
     for (int i = 0; i < m->settle; i++) act_players(emulator, (const int[BE_MAX_PLAYERS]){0}, points);
@@ -305,6 +354,8 @@ static int load(be_emulator *emulator, const void *bytes) {
         header.digest != digest(&header, source) || !has_room(8 * emulator->state_bytes)) {
         return 0;
     }
+    expect(emulator, 1);
+    if (m->console) be_ale_fast_interrupt(m->console);
     ale_state *state = ale.decodeState((const char *)source, (int)header.bytes);
     ale.restoreState(m->ale, state);
     ale.deleteState(state);
@@ -322,7 +373,8 @@ const be_emulator_type be_emulator_ale = {
     .act_players = act_players,
     .player_lives = player_lives,
     .episode_frames = episode_frames,
-    .screen = screen,
+    .expect = expect,
+    .look = look,
     .ram = ram,
     .save = save,
     .load = load,

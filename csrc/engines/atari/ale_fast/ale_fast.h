@@ -8,11 +8,15 @@
 #ifndef BE_ALE_FAST_H
 #define BE_ALE_FAST_H
 
+#include "engines/atari/emulator.h"
+
 #include <stdint.h> /* defines __GLIBC__ where the C library is glibc */
 
 #ifndef BE_ALE_FAST
 #define BE_ALE_FAST 1
 #endif
+
+typedef struct be_ale_console be_ale_console;
 
 #if BE_ALE_FAST && defined(__linux__) && defined(__x86_64__) && defined(__GLIBC__)
 #define BE_HAVE_ALE_FAST 1
@@ -22,14 +26,31 @@
 void be_ale_fast_open(void *handle);
 
 /* To be called around the making of a machine, from before ALE_new until after loadROM, by one thread at a time. What
- * be_ale_fast_begin changes in the library, be_ale_fast_finish undoes. */
+ * be_ale_fast_begin changes in the library, be_ale_fast_finish undoes. Returns what the machine has of ours, or NULL if
+ * it keeps the library's own. */
 void be_ale_fast_begin(void);
-void be_ale_fast_finish(void *ale);
+be_ale_console *be_ale_fast_finish(void *ale);
+
+/* To be called after ALE_del, by one thread at a time; NULL is allowed. */
+void be_ale_fast_close(be_ale_console *console);
+
+/* See be_emulator_type in emulator.h. */
+void be_ale_fast_expect(be_ale_console *console, int looks);
+void be_ale_fast_look(be_ale_console *console, int both, be_pictures *pictures);
+
+/* To be called before the library resets the machine or restores a state. */
+void be_ale_fast_interrupt(be_ale_console *console);
 
 #else
 static inline void be_ale_fast_open(void *handle) { (void)handle; }
 static inline void be_ale_fast_begin(void) {}
-static inline void be_ale_fast_finish(void *ale) { (void)ale; }
+static inline be_ale_console *be_ale_fast_finish(void *ale) { return (void)ale, NULL; }
+static inline void be_ale_fast_close(be_ale_console *console) { (void)console; }
+static inline void be_ale_fast_expect(be_ale_console *console, int looks) { (void)console, (void)looks; }
+static inline void be_ale_fast_look(be_ale_console *console, int both, be_pictures *pictures) {
+    (void)console, (void)both, (void)pictures;
+}
+static inline void be_ale_fast_interrupt(be_ale_console *console) { (void)console; }
 #endif
 
 #endif
