@@ -78,10 +78,9 @@ static inline int be_ale_repeats(const be_ale_console *console, unsigned number,
     case 0x29:
         return console->last[number] == value;
     case 0x1b: /* players, which also take over a value of the other one */
-        return t->grp[0] == value && t->grp[0] == t->old_grp[0] && t->grp[1] == t->old_grp[1];
+        return t->grp[0] == value && t->grp[1] == t->old_grp[1];
     case 0x1c:
-        return t->grp[1] == value && t->grp[0] == t->old_grp[0] && t->grp[1] == t->old_grp[1] &&
-               t->enabl == t->old_enabl;
+        return t->grp[1] == value && t->grp[0] == t->old_grp[0] && t->enabl == t->old_enabl;
     default:
         return 0;
     }
