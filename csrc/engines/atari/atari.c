@@ -1,21 +1,19 @@
 /* The Atari 2600 games. A lane is a machine (an emulated console) with a game in it, with the usual preprocessing: a
  * step takes several frames, and an observation is the brighter of the last two, shrunk and stacked.
  *
- * An episode starts from one of a few start states. Each is taken from another power-on when lanes are made, because
- * memory then holds random bytes, which some games show. Loading a state takes a hundredth of the time of a power-on.
- * All randomness of a lane (start state, no-ops, sticky actions) comes from its own stream.
+ * An episode starts from one of a few start states. All randomness of a lane (start state, no-ops, sticky actions)
+ * comes from its own stream.
  *
  * In games for several players an action has one component per player. Reward, lives and what follows from them are
  * player one's; those of all players have ports of their own, which games for one player leave out.
  */
 #include "engines/atari/atari.h"
 
-#include <pthread.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "engines/atari/pixel.h"
+#include "engines/atari/frames.h"
+#include "engines/atari/starts.h"
 
 enum { SCREEN, RAM, LIVES, FRAME_NUMBER, EPISODE_FRAME, LAST_ACTION, OVER, LIFE_LOST, NEWEST, LAYOUT, MARK };
 static const be_field state[] = {
@@ -84,134 +82,27 @@ static const be_param params[] = {
 
 /* ---- the engine ------------------------------------------------------------------------------------- */
 
-#define MAX_STARTS 16 /* start states, if the random memory at power-on makes any difference */
-
 typedef struct atari {
     be_atari_setup setup;
     const be_emulator_type *type;
     be_emulator **machines; /* one per lane */
     int64_t num_machines;
-    be_pixel_plan plan;
-    int channels, stack; /* stack at least 1 */
-    size_t frame_bytes;
-    uint8_t *frames; /* (lanes, stack, frame): each lane's last frames, as a ring */
+    uint8_t *expects; /* for each machine: what it was told last by expect() */
+    be_frames frames;
     int num_actions, actions[BE_NUM_ACTIONS], has_fire;
     int players;
-    size_t state_bytes;
-    int num_starts, start_frames;
-    uint8_t *starts; /* (num_starts, start_bytes): state, screen, memory */
-    size_t start_bytes;
+    be_atari_starts starts;
 } atari;
 
 static void close_all(be_batch *b) {
     atari *a = b->engine;
     for (int64_t i = 0; i < a->num_machines; i++) a->type->close(a->machines[i]);
-    be_pixel_plan_free(&a->plan);
+    be_frames_close(&a->frames);
+    be_atari_starts_free(&a->starts);
     free(a->machines);
-    free(a->frames);
-    free(a->starts);
+    free(a->expects);
     free(a);
     b->engine = NULL;
-}
-
-/* The start states of the games of which lanes were made lately: finding them takes longer than making a machine. A
- * state depends on what the text lists; the caller has checked what is in the ROM of that name. */
-#define MAX_KNOWN 8
-typedef struct known_starts {
-    char of[512];
-    int count, frames;
-    size_t bytes; /* of one */
-    uint8_t *starts;
-} known_starts;
-static known_starts known[MAX_KNOWN];
-static int oldest_known;
-/* Only ever tried: who does not get it finds the states himself, as a child does that was forked while it was held. */
-static pthread_mutex_t knowing = PTHREAD_MUTEX_INITIALIZER;
-
-static int what_starts_depend_on(const be_cartridge *c, char text[static sizeof known->of]) {
-    const int length = snprintf(text, sizeof known->of, "%d %d %d %d %d %s %s", c->mode, c->difficulty, c->players,
-                                c->settle, c->fast, c->library, c->name);
-    return length > 0 && (size_t)length < sizeof known->of;
-}
-
-static uint8_t *copy_of(const uint8_t *starts, int count, size_t bytes) {
-    uint8_t *copy = malloc((size_t)count * bytes);
-    if (copy != NULL) memcpy(copy, starts, (size_t)count * bytes);
-    return copy;
-}
-
-static int recall_starts(atari *a) {
-    char of[sizeof known->of];
-    if (!what_starts_depend_on(&a->setup.cartridge, of) || pthread_mutex_trylock(&knowing) != 0) return 0;
-    for (int k = 0; k < MAX_KNOWN && a->starts == NULL; k++) {
-        const known_starts *found = &known[k];
-        if (found->starts == NULL || found->bytes != a->start_bytes || strcmp(found->of, of) != 0) continue;
-        a->starts = copy_of(found->starts, found->count, found->bytes);
-        a->num_starts = found->count;
-        a->start_frames = found->frames;
-    }
-    pthread_mutex_unlock(&knowing);
-    return a->starts != NULL;
-}
-
-static void remember_starts(const atari *a) {
-    known_starts new = {.count = a->num_starts, .frames = a->start_frames, .bytes = a->start_bytes};
-    if (!what_starts_depend_on(&a->setup.cartridge, new.of) || pthread_mutex_trylock(&knowing) != 0) return;
-    new.starts = copy_of(a->starts, a->num_starts, a->start_bytes);
-    if (new.starts != NULL) {
-        free(known[oldest_known].starts);
-        known[oldest_known] = new;
-        oldest_known = (oldest_known + 1) % MAX_KNOWN;
-    }
-    pthread_mutex_unlock(&knowing);
-}
-
-/* Powers on several times. If the second and third state equal the first, memory's random bytes make no difference. */
-static int find_starts(atari *a, be_emulator *machine, be_error *error) {
-    a->start_bytes = a->state_bytes + BE_SCREEN_BYTES + BE_RAM_BYTES;
-    if (recall_starts(a)) return BE_OK;
-    a->starts = calloc(MAX_STARTS, a->start_bytes);
-    if (a->starts == NULL) return be_fail(error, BE_ERROR_MEMORY, -1, "out of memory");
-    for (int k = 0; k < MAX_STARTS; k++) {
-        uint8_t *start = a->starts + (size_t)k * a->start_bytes;
-        a->type->reset(machine);
-        a->start_frames = a->type->episode_frames(machine);
-        a->type->save(machine, start);
-        a->type->screen(machine, start + a->state_bytes);
-        a->type->ram(machine, start + a->state_bytes + BE_SCREEN_BYTES);
-        a->num_starts = k + 1;
-        if (k == 2 && memcmp(a->starts, a->starts + a->start_bytes, a->start_bytes) == 0 &&
-            memcmp(a->starts, a->starts + 2 * a->start_bytes, a->start_bytes) == 0) {
-            a->num_starts = 1;
-            break;
-        }
-    }
-    if (!a->type->load(machine, a->starts)) {
-        return be_fail(error, BE_ERROR_ENGINE, -1, "%s: the emulator's states are too large", a->setup.cartridge.name);
-    }
-    remember_starts(a);
-    return BE_OK;
-}
-
-static int plan_frames(atari *a, const be_emulator *machine, be_error *error) {
-    const be_atari_setup *s = &a->setup;
-    a->channels = s->observation == BE_ATARI_RGB ? 3 : 1;
-    a->stack = s->stack > 1 ? s->stack : 1;
-    a->frame_bytes = BE_RAM_BYTES;
-    if (s->observation == BE_ATARI_RAM) return BE_OK;
-    const int height = s->height ? s->height : machine->height, width = s->width ? s->width : BE_SCREEN_WIDTH;
-    if (height > machine->height || width > BE_SCREEN_WIDTH || height < 1 || width < 1) {
-        return be_fail(
-            error, BE_ERROR_VALUE, -1,
-            "img_height=%d and img_width=%d must be between 1 and the screen's %d and %d: frames are shrunk, "
-            "never enlarged",
-            height, width, machine->height, BE_SCREEN_WIDTH);
-    }
-    if (be_pixel_plan_make(&a->plan, machine->height, height, width, a->channels, machine->palette) != 0) {
-        return be_fail(error, BE_ERROR_MEMORY, -1, "out of memory");
-    }
-    a->frame_bytes = be_pixel_bytes(&a->plan);
-    return BE_OK;
 }
 
 static int open_all(be_batch *b, const void *engine, be_error *error) {
@@ -229,24 +120,22 @@ static int open_all(be_batch *b, const void *engine, be_error *error) {
         return be_fail(error, BE_ERROR_VALUE, -1, "players=%d must be 1 to %d", a->players, BE_MAX_PLAYERS);
     }
     a->machines = calloc((size_t)b->num_lanes, sizeof *a->machines);
-    if (a->machines == NULL) return be_fail(error, BE_ERROR_MEMORY, -1, "out of memory");
+    a->expects = calloc((size_t)b->num_lanes, 1);
+    if (a->machines == NULL || a->expects == NULL) return be_fail(error, BE_ERROR_MEMORY, -1, "out of memory");
     for (int64_t i = 0; i < b->num_lanes; i++) {
         if (be_interrupted(b, error)) return (int)error->status;
         be_emulator *machine = a->type->open(&a->setup.cartridge, error);
         if (machine == NULL) return (int)error->status;
         a->machines[a->num_machines++] = machine;
         if (i > 0) continue;
-        a->state_bytes = machine->state_bytes;
-        int status = plan_frames(a, machine, error);
-        if (status == BE_OK) status = find_starts(a, machine, error);
+        int status = be_frames_open(&a->frames, setup, machine, b->num_lanes, error);
+        if (status == BE_OK) status = be_atari_starts_find(&a->starts, machine, &a->setup.cartridge, error);
         if (status != BE_OK) return status;
         a->num_actions = setup->num_actions ? setup->num_actions : machine->num_minimal;
         memcpy(a->actions, setup->num_actions ? setup->actions : machine->minimal, sizeof a->actions);
         for (int k = 0; k < a->num_actions; k++) a->has_fire |= a->actions[k] == 1;
     }
     a->setup.cartridge.library = a->setup.cartridge.rom = a->setup.cartridge.name = NULL; /* the caller's */
-    a->frames = calloc((size_t)b->num_lanes, (size_t)a->stack * a->frame_bytes);
-    if (a->frames == NULL) return be_fail(error, BE_ERROR_MEMORY, -1, "cannot allocate the frames of all lanes");
     return BE_OK;
 }
 
@@ -261,13 +150,13 @@ static int prepare(be_setup *setup, be_error *error) {
     const atari *a = setup->engine;
     int64_t shape[BE_MAX_DIMS];
     int ndim = 0;
-    if (a->setup.stack > 0) shape[ndim++] = a->stack;
+    if (a->setup.stack > 0) shape[ndim++] = a->frames.stack;
     if (a->setup.observation == BE_ATARI_RAM) {
         shape[ndim++] = BE_RAM_BYTES;
     } else {
-        shape[ndim++] = a->plan.out_height;
-        shape[ndim++] = a->plan.out_width;
-        if (a->channels == 3) shape[ndim++] = 3;
+        shape[ndim++] = a->frames.plan.out_height;
+        shape[ndim++] = a->frames.plan.out_width;
+        if (a->frames.channels == 3) shape[ndim++] = 3;
     }
     be_space_box(&setup->space[OBSERVATION], BE_U8, ndim, shape, 0, 255);
     const int several = a->players > 1;
@@ -291,9 +180,9 @@ static int check_state(const be_batch *b, const void *const *columns, int64_t co
         if (((const int32_t *)columns[LAST_ACTION])[i] >= to_power(BE_NUM_ACTIONS, a->players)) {
             return be_fail(error, BE_ERROR_VALUE, -1, "last_action=%d", ((const int32_t *)columns[LAST_ACTION])[i]);
         }
-        if (((const int32_t *)columns[NEWEST])[i] >= a->stack) {
+        if (((const int32_t *)columns[NEWEST])[i] >= a->frames.stack) {
             return be_fail(error, BE_ERROR_VALUE, -1, "newest=%d is not in 0..%d",
-                           ((const int32_t *)columns[NEWEST])[i], a->stack - 1);
+                           ((const int32_t *)columns[NEWEST])[i], a->frames.stack - 1);
         }
     }
     return BE_OK;
@@ -306,7 +195,7 @@ typedef struct lane {
     atari *atari;
     be_emulator *machine;
     int64_t index;
-    uint8_t *screen, *ram, *frames;
+    uint8_t *screen, *ram;
     be_rng *rng;
 } lane;
 
@@ -319,7 +208,6 @@ static inline lane lane_of(be_batch *b, int64_t index) {
         .index = index,
         .screen = (uint8_t *)b->state[SCREEN] + index * BE_SCREEN_BYTES,
         .ram = (uint8_t *)b->state[RAM] + index * BE_RAM_BYTES,
-        .frames = a->frames + (size_t)index * (size_t)a->stack * a->frame_bytes,
         .rng = &b->rng[index],
     };
 }
@@ -345,11 +233,20 @@ static inline void act(const lane *l, const int *actions, int *points) {
     for (int k = 0; k < a->players; k++) points[k] += brought[k];
 }
 
+/* Says whether the next frames will be looked at. */
+static inline void expect(const lane *l, int looks) {
+    uint8_t *expects = &l->atari->expects[l->index];
+    if (*expects != looks) l->atari->type->expect(l->machine, looks);
+    *expects = (uint8_t)looks;
+}
+
 /* Loads a state twice, with a frame in between. What a machine holds besides its state, such as a line that is half
  * drawn, is then the same whatever it did before. */
 static int put(const lane *l, const void *bytes) {
     const be_emulator_type *type = l->atari->type;
     int points[BE_MAX_PLAYERS] = {0};
+    be_frames_forget(&l->atari->frames, l->index);
+    l->atari->expects[l->index] = 1; /* as load() has it */
     if (!type->load(l->machine, bytes)) return 0;
     act(l, (const int[BE_MAX_PLAYERS]){0}, points);
     return type->load(l->machine, bytes);
@@ -357,12 +254,11 @@ static int put(const lane *l, const void *bytes) {
 
 static int start_game(const lane *l, be_error *error) {
     const atari *a = l->atari;
-    const uint64_t draw = be_rng_next64(l->rng) >> 32;
-    const uint8_t *start = a->starts + (size_t)(draw * (uint64_t)a->num_starts >> 32) * a->start_bytes;
+    const uint8_t *start = be_atari_start(&a->starts, be_rng_next64(l->rng) >> 32);
     if (!put(l, start)) return damaged(l, error);
-    memcpy(l->screen, start + a->state_bytes, BE_SCREEN_BYTES);
-    memcpy(l->ram, start + a->state_bytes + BE_SCREEN_BYTES, BE_RAM_BYTES);
-    I32(l, EPISODE_FRAME) = a->start_frames;
+    memcpy(l->screen, be_atari_start_screen(&a->starts, start), BE_SCREEN_BYTES);
+    memcpy(l->ram, be_atari_start_ram(&a->starts, start), BE_RAM_BYTES);
+    I32(l, EPISODE_FRAME) = a->starts.frames;
     I32(l, LAST_ACTION) = 0;
     U8(l, OVER) = 0;
     return BE_OK;
@@ -378,9 +274,11 @@ static inline void take_frame(const lane *l, const int *actions, int *points) {
     I32(l, LAST_ACTION) = joysticks;
 }
 
-/* Takes one frame of an episode's start: all players do the same, and their points do not count. */
-static void start_frame(const lane *l, int action) {
+/* Takes one frame of an episode's start: all players do the same, and their points do not count. Only the `last` frame
+ * is looked at. */
+static void start_frame(const lane *l, int action, int last) {
     int points[BE_MAX_PLAYERS] = {0};
+    expect(l, last);
     take_frame(l, (const int[BE_MAX_PLAYERS]){action, action, action, action}, points);
 }
 
@@ -393,39 +291,20 @@ static inline void stick(const lane *l, double chance, const int *wanted, int *a
     }
 }
 
-/* Returns where the next frame goes, which becomes the newest one. */
-static inline uint8_t *next_frame(const lane *l) {
-    const int next = I32(l, NEWEST) + 1 == l->atari->stack ? 0 : I32(l, NEWEST) + 1;
-    I32(l, NEWEST) = next;
-    return l->frames + (size_t)next * l->atari->frame_bytes;
+/* Writes the lane's observation. */
+static inline void write_observation(const lane *l, const be_rows *rows) {
+    const be_frames *frames = &l->atari->frames;
+    uint8_t *row = BE_ROW(uint8_t, rows->port[OBSERVATION], rows, l->index, (int64_t)frames->lane_bytes);
+    be_frames_write(frames, l->index, I32(l, NEWEST), row);
 }
 
-static inline void write_stack(const lane *l, uint8_t *out) {
-    const size_t bytes = l->atari->frame_bytes, newer = (size_t)(I32(l, NEWEST) + 1) * bytes;
-    const size_t older = (size_t)l->atari->stack * bytes - newer;
-    memcpy(out, l->frames + newer, older);
-    memcpy(out + older, l->frames, newer);
-}
-
-static inline uint8_t *observation_row(const lane *l, const be_rows *rows) {
-    return BE_ROW(uint8_t, rows->port[OBSERVATION], rows, l->index, l->atari->stack *(int64_t)l->atari->frame_bytes);
-}
-
-/* Copies the machine's screen and memory after a frame. */
-static inline void look(const lane *l) {
-    l->atari->type->screen(l->machine, l->screen);
+/* Looks at the machine after a frame, and at the frame before it if `both` is 1, and makes the observation's newest
+ * frame. */
+static void look(const lane *l, int both) {
+    be_pictures pictures;
+    l->atari->type->look(l->machine, both, &pictures);
     l->atari->type->ram(l->machine, l->ram);
-}
-
-/* Makes the newest frame of the observation. `before` is the screen of the previous frame, or NULL. */
-static void show(const lane *l, const uint8_t *before) {
-    const atari *a = l->atari;
-    uint8_t *frame = next_frame(l);
-    if (a->setup.observation == BE_ATARI_RAM) {
-        memcpy(frame, l->ram, BE_RAM_BYTES);
-    } else {
-        be_pixel_frame(&a->plan, l->screen, before, frame);
-    }
+    be_frames_add(&l->atari->frames, l->index, &I32(l, NEWEST), &pictures, l->ram, l->screen);
 }
 
 static void tell(const lane *l, int life_lost, const be_rows *rows) {
@@ -460,33 +339,33 @@ static int reset_lane(const lane *l, const be_rows *rows, be_error *error) {
     const int fire = a->has_fire && b->params[USE_FIRE_RESET] != 0;
     int status = BE_OK;
     if (same_game(l)) {
-        if (!fire) start_frame(l, 0);
+        if (!fire) start_frame(l, 0, 1);
     } else {
         I64(l, LAYOUT) = (int64_t)a->setup.layout;
         status = start_game(l, error);
         const int noop_max = (int)b->params[NOOP_MAX];
         int noops = noop_max ? 1 + (int)((be_rng_next64(l->rng) >> 32) * (uint64_t)noop_max >> 32) - fire : 0;
         for (; noops > 0 && status == BE_OK; noops--) {
-            start_frame(l, 0);
+            start_frame(l, 0, noops == 1 && !fire);
             if (a->type->over(l->machine)) status = start_game(l, error);
         }
     }
     if (status != BE_OK) return status;
     if (fire) {
-        start_frame(l, 1);
+        start_frame(l, 1, 1);
         if (a->type->over(l->machine)) status = start_game(l, error);
         if (status != BE_OK) return status;
     }
-    if (I32(l, EPISODE_FRAME) != a->start_frames) look(l); /* start_game has copied the start state's screen */
-    show(l, NULL);
-    for (int k = 0; k < a->stack; k++) {
-        uint8_t *frame = l->frames + (size_t)k * a->frame_bytes;
-        if (k != I32(l, NEWEST)) memcpy(frame, l->frames + (size_t)I32(l, NEWEST) * a->frame_bytes, a->frame_bytes);
+    if (I32(l, EPISODE_FRAME) != a->starts.frames) {
+        look(l, 0);
+    } else { /* no frame has been taken since start_game wrote the start state's screen and memory */
+        be_frames_add(&a->frames, l->index, &I32(l, NEWEST), &(be_pictures){.now = l->screen}, l->ram, l->screen);
     }
+    be_frames_fill(&a->frames, l->index, I32(l, NEWEST));
     I32(l, LIVES) = a->type->lives(l->machine);
     U8(l, LIFE_LOST) = 0;
     I64(l, MARK) = (int64_t)l->rng->state_lo;
-    write_stack(l, observation_row(l, rows));
+    write_observation(l, rows);
     tell(l, 0, rows);
     return BE_OK;
 }
@@ -504,7 +383,7 @@ static int observe(be_batch *b, const int64_t *lanes, int64_t count, const be_ro
     (void)error;
     for (int64_t k = 0; k < count; k++) {
         const lane l = lane_of(b, lanes[k]);
-        write_stack(&l, observation_row(&l, rows));
+        write_observation(&l, rows);
     }
     return BE_OK;
 }
@@ -518,11 +397,10 @@ static int step(be_batch *b, int64_t begin, int64_t end, const be_rows *rows, be
     const atari *a = l.atari;
     const int64_t row = begin - rows->first;
     const int skip = (int)b->params[FRAMESKIP], episodic = b->params[EPISODIC_LIFE] != 0;
-    const int pooling = b->params[MAXPOOL] != 0 && skip > 1 && a->setup.observation != BE_ATARI_RAM;
+    const int pooling = b->params[MAXPOOL] != 0 && skip > 1 && !a->frames.of_ram;
     const int32_t most = b->params[MAX_FRAMES] != 0 ? (int32_t)b->params[MAX_FRAMES] : INT32_MAX;
     const double sticky = be_param_of(b, STICKY, begin);
     const int lives = I32(&l, LIVES);
-    uint8_t before[BE_SCREEN_BYTES];
     int points[BE_MAX_PLAYERS] = {0}, wanted[BE_MAX_PLAYERS], actions[BE_MAX_PLAYERS];
     int over = 0, truncated = 0, next_life = 0, pooled = 0;
     const int64_t *action = BE_ROW(const int64_t, rows->port[ACTION], rows, begin, a->players);
@@ -530,16 +408,15 @@ static int step(be_batch *b, int64_t begin, int64_t end, const be_rows *rows, be
     for (int k = 0; k < a->players; k++) wanted[k] = a->actions[action[k]];
     for (int frame = 0; frame < skip && !over && !truncated && !next_life; frame++) {
         stick(&l, sticky, wanted, actions);
+        expect(&l, frame >= skip - 1 - pooling);
         take_frame(&l, actions, points);
         over = a->type->over(l.machine);
         truncated = I32(&l, EPISODE_FRAME) >= most;
         if (episodic) next_life = is_next_life(a->type->lives(l.machine), lives);
         pooled = pooling && frame == skip - 1;
-        if (pooling && frame == skip - 2) a->type->screen(l.machine, before);
     }
     /* If the episode ends before the step's last frame, its last frame is shown alone. */
-    look(&l);
-    show(&l, pooled ? before : NULL);
+    look(&l, pooled);
     I32(&l, LIVES) = a->type->lives(l.machine);
     U8(&l, OVER) = (uint8_t)(over || truncated);
     U8(&l, LIFE_LOST) = (uint8_t)next_life;
@@ -551,33 +428,33 @@ static int step(be_batch *b, int64_t begin, int64_t end, const be_rows *rows, be
     }
     rows->terminated[row] = (uint8_t)(over || next_life);
     rows->truncated[row] = (uint8_t)truncated;
-    write_stack(&l, observation_row(&l, rows));
+    write_observation(&l, rows);
     tell(&l, I32(&l, LIVES) < lives, rows);
     return BE_OK;
 }
 
 /* ---- snapshots -------------------------------------------------------------------------------------- */
 
-static size_t ring_bytes(const atari *a) { return ((size_t)a->stack * a->frame_bytes + 7) / 8 * 8; }
+static size_t ring_bytes(const atari *a) { return (a->frames.lane_bytes + 7) / 8 * 8; }
 
 static size_t saved_bytes(const be_batch *b) {
     const atari *a = b->engine;
-    return a->state_bytes + ring_bytes(a);
+    return a->starts.state_bytes + ring_bytes(a);
 }
 
 static void save(const be_batch *b, int64_t index, void *bytes) {
     const atari *a = b->engine;
-    const size_t used = (size_t)a->stack * a->frame_bytes;
-    unsigned char *ring = (unsigned char *)bytes + a->state_bytes;
+    unsigned char *ring = (unsigned char *)bytes + a->starts.state_bytes;
     a->type->save(a->machines[index], bytes);
     memset(ring, 0, ring_bytes(a));
-    memcpy(ring, a->frames + (size_t)index * used, used);
+    memcpy(ring, be_frames_ring(&a->frames, index), a->frames.lane_bytes);
 }
 
 static void load(be_batch *b, int64_t index, const void *bytes) {
     const lane l = lane_of(b, index);
-    const size_t used = (size_t)l.atari->stack * l.atari->frame_bytes;
-    memcpy(l.frames, (const unsigned char *)bytes + l.atari->state_bytes, used);
+    const be_frames *frames = &l.atari->frames;
+    const unsigned char *ring = (const unsigned char *)bytes + l.atari->starts.state_bytes;
+    memcpy(be_frames_ring(frames, index), ring, frames->lane_bytes);
     if (!put(&l, bytes)) U8(&l, OVER) = 1; /* the next step fails */
 }
 

@@ -84,11 +84,20 @@ static inline void pooled_bytes(const uint8_t *levels, const uint8_t *a, const u
     }
 }
 
+/* Whether any of `count` source rows has changed; all have if `changed` is NULL. */
+static inline int any_changed(const uint8_t *changed, int first, int count) {
+    int any = changed == NULL;
+    for (int y = first; y < first + count && !any; y++) any = changed[y];
+    return any;
+}
+
 /* ---- without fractions ------------------------------------------------------------------------------ */
 
-static void whole_screen(const be_pixel_plan *plan, const uint8_t *a, const uint8_t *b, uint8_t *out) {
+static void whole_screen(const be_pixel_plan *plan, const uint8_t *a, const uint8_t *b, const uint8_t *changed,
+                         uint8_t *out) {
     const int step = plan->channels;
     for (int y = 0; y < plan->height; y++) {
+        if (!any_changed(changed, y, 1)) continue;
         const uint8_t *row_b = b ? b + y * WIDTH : NULL;
         for (int c = 0; c < step; c++) {
             pooled_bytes(plan->levels[c], a + y * WIDTH, row_b, out + (size_t)y * WIDTH * (size_t)step + c, step);
@@ -98,13 +107,15 @@ static void whole_screen(const be_pixel_plan *plan, const uint8_t *a, const uint
 
 /* Means of blocks, in integers, rounded as OpenCV does: halves go up if a block has four pixels, and to even
  * otherwise. */
-static void whole_blocks(const be_pixel_plan *plan, const uint8_t *a, const uint8_t *b, uint8_t *out) {
+static void whole_blocks(const be_pixel_plan *plan, const uint8_t *a, const uint8_t *b, const uint8_t *changed,
+                         uint8_t *out) {
     const int sy = plan->scale_y, sx = plan->scale_x;
     const float share = 1.0f / (float)(sy * sx);
     uint8_t row[WIDTH];
     for (int c = 0; c < plan->channels; c++) {
         for (int y = 0; y < plan->out_height; y++) {
             int sums[WIDTH] = {0};
+            if (!any_changed(changed, y * sy, sy)) continue;
             for (int k = 0; k < sy; k++) {
                 const int source = (y * sy + k) * WIDTH;
                 pooled_bytes(plan->levels[c], a + source, b ? b + source : NULL, row, 1);
@@ -202,44 +213,48 @@ static inline void store_row(const be_pixel_plan *plan, const float *restrict su
 }
 
 static void shrunk_channel(const be_pixel_plan *plan, const uint8_t *levels, const uint8_t *a, const uint8_t *b,
-                           uint8_t *out) {
+                           const uint8_t *changed, uint8_t *out) {
     const int padded = plan->padded_width;
     const size_t row_bytes = (size_t)plan->out_width * (size_t)plan->channels;
     float shrunk[WIDTH + 16], sum[WIDTH + 16];
     uint8_t even_levels[128];
     for (int i = 0; i < 128; i++) even_levels[i] = levels[2 * i];
-    int present = -1, target = 0; /* the source row in `shrunk`; the target row in `sum` */
-    for (int k = 0; k < plan->num_shares; k++) {
-        const be_row_share *share = &plan->shares[k];
-        const int source = share->source * WIDTH;
-        /* A row that equals the one above it is not computed again. */
-        if (share->source != present) {
-            const uint8_t *above = present < 0 ? NULL : a + present * WIDTH;
-            const int same = b == NULL || memcmp(a + source, b + source, WIDTH) == 0;
-            if (!above || memcmp(a + source, above, WIDTH) != 0 ||
-                (b && memcmp(b + source, b + present * WIDTH, WIDTH) != 0)) {
-                shrink_row(plan, levels, even_levels, a + source, same ? NULL : b + source, shrunk);
+    int present = -1; /* the source row in `shrunk` */
+    for (int first = 0, end; first < plan->num_shares; first = end) {
+        const int target = plan->shares[first].target;
+        for (end = first + 1; end < plan->num_shares && plan->shares[end].target == target;) end++;
+        if (!any_changed(changed, plan->shares[first].source, end - first)) continue;
+        for (int k = first; k < end; k++) {
+            const be_row_share *share = &plan->shares[k];
+            const int source = share->source * WIDTH;
+            /* A row that equals the one computed before it is not computed again. */
+            if (share->source != present) {
+                const uint8_t *above = present < 0 ? NULL : a + present * WIDTH;
+                const int same = b == NULL || memcmp(a + source, b + source, WIDTH) == 0;
+                if (!above || memcmp(a + source, above, WIDTH) != 0 ||
+                    (b && memcmp(b + source, b + present * WIDTH, WIDTH) != 0)) {
+                    shrink_row(plan, levels, even_levels, a + source, same ? NULL : b + source, shrunk);
+                }
+                present = share->source;
             }
-            present = share->source;
+            const float weight = share->weight;
+            if (k == first) {
+                for (int x = 0; x < padded; x++) sum[x] = weight * shrunk[x];
+            } else {
+                for (int x = 0; x < padded; x++) sum[x] += weight * shrunk[x];
+            }
         }
-        const float weight = share->weight;
-        if (k == 0 || share->target != target) {
-            if (k > 0) store_row(plan, sum, out + (size_t)target * row_bytes);
-            target = share->target;
-            for (int x = 0; x < padded; x++) sum[x] = weight * shrunk[x];
-        } else {
-            for (int x = 0; x < padded; x++) sum[x] += weight * shrunk[x];
-        }
+        store_row(plan, sum, out + (size_t)target * row_bytes);
     }
-    store_row(plan, sum, out + (size_t)target * row_bytes);
 }
 
-void be_pixel_frame(const be_pixel_plan *plan, const uint8_t *a, const uint8_t *b, uint8_t *out) {
+void be_pixel_frame(const be_pixel_plan *plan, const uint8_t *a, const uint8_t *b, const uint8_t *changed,
+                    uint8_t *out) {
     if (!plan->resized) {
-        whole_screen(plan, a, b, out);
+        whole_screen(plan, a, b, changed, out);
     } else if (plan->scale_y) {
-        whole_blocks(plan, a, b, out);
+        whole_blocks(plan, a, b, changed, out);
     } else {
-        for (int c = 0; c < plan->channels; c++) shrunk_channel(plan, plan->levels[c], a, b, out + c);
+        for (int c = 0; c < plan->channels; c++) shrunk_channel(plan, plan->levels[c], a, b, changed, out + c);
     }
 }
