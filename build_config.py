@@ -36,7 +36,7 @@ KERNEL_SOURCES = _found(
     "csrc/envs/**/*.c",
     "csrc/core/isa/*.c",
     "csrc/engines/atari/atari.c",
-    "csrc/engines/atari/frames.c",
+    "csrc/engines/atari/stacks.c",
     "csrc/engines/atari/pixel.c",
     "csrc/engines/physics/stages/*.c",
 )

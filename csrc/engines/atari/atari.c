@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engines/atari/frames.h"
+#include "engines/atari/stacks.h"
 #include "engines/atari/starts.h"
 
 enum { SCREEN, RAM, LIVES, FRAME_NUMBER, EPISODE_FRAME, LAST_ACTION, OVER, LIFE_LOST, NEWEST, LAYOUT, MARK };
@@ -88,7 +88,7 @@ typedef struct atari {
     be_emulator **machines; /* one per lane */
     int64_t num_machines;
     uint8_t *expects; /* for each machine: what it was told last by expect() */
-    be_frames frames;
+    be_stacks stacks;
     int num_actions, actions[BE_NUM_ACTIONS], has_fire;
     int players;
     be_atari_starts starts;
@@ -97,7 +97,7 @@ typedef struct atari {
 static void close_all(be_batch *b) {
     atari *a = b->engine;
     for (int64_t i = 0; i < a->num_machines; i++) a->type->close(a->machines[i]);
-    be_frames_close(&a->frames);
+    be_stacks_close(&a->stacks);
     be_atari_starts_free(&a->starts);
     free(a->machines);
     free(a->expects);
@@ -128,7 +128,7 @@ static int open_all(be_batch *b, const void *engine, be_error *error) {
         if (machine == NULL) return (int)error->status;
         a->machines[a->num_machines++] = machine;
         if (i > 0) continue;
-        int status = be_frames_open(&a->frames, setup, machine, b->num_lanes, error);
+        int status = be_stacks_open(&a->stacks, setup, machine, b->num_lanes, error);
         if (status == BE_OK) status = be_atari_starts_find(&a->starts, machine, &a->setup.cartridge, error);
         if (status != BE_OK) return status;
         a->num_actions = setup->num_actions ? setup->num_actions : machine->num_minimal;
@@ -150,13 +150,13 @@ static int prepare(be_setup *setup, be_error *error) {
     const atari *a = setup->engine;
     int64_t shape[BE_MAX_DIMS];
     int ndim = 0;
-    if (a->setup.stack > 0) shape[ndim++] = a->frames.stack;
+    if (a->setup.stack > 0) shape[ndim++] = a->stacks.stack;
     if (a->setup.observation == BE_ATARI_RAM) {
         shape[ndim++] = BE_RAM_BYTES;
     } else {
-        shape[ndim++] = a->frames.plan.out_height;
-        shape[ndim++] = a->frames.plan.out_width;
-        if (a->frames.channels == 3) shape[ndim++] = 3;
+        shape[ndim++] = a->stacks.plan.out_height;
+        shape[ndim++] = a->stacks.plan.out_width;
+        if (a->stacks.channels == 3) shape[ndim++] = 3;
     }
     be_space_box(&setup->space[OBSERVATION], BE_U8, ndim, shape, 0, 255);
     const int several = a->players > 1;
@@ -180,9 +180,9 @@ static int check_state(const be_batch *b, const void *const *columns, int64_t co
         if (((const int32_t *)columns[LAST_ACTION])[i] >= to_power(BE_NUM_ACTIONS, a->players)) {
             return be_fail(error, BE_ERROR_VALUE, -1, "last_action=%d", ((const int32_t *)columns[LAST_ACTION])[i]);
         }
-        if (((const int32_t *)columns[NEWEST])[i] >= a->frames.stack) {
+        if (((const int32_t *)columns[NEWEST])[i] >= a->stacks.stack) {
             return be_fail(error, BE_ERROR_VALUE, -1, "newest=%d is not in 0..%d",
-                           ((const int32_t *)columns[NEWEST])[i], a->frames.stack - 1);
+                           ((const int32_t *)columns[NEWEST])[i], a->stacks.stack - 1);
         }
     }
     return BE_OK;
@@ -245,7 +245,7 @@ static inline void expect(const lane *l, int looks) {
 static int put(const lane *l, const void *bytes) {
     const be_emulator_type *type = l->atari->type;
     int points[BE_MAX_PLAYERS] = {0};
-    be_frames_forget(&l->atari->frames, l->index);
+    be_stacks_forget(&l->atari->stacks, l->index);
     l->atari->expects[l->index] = 1; /* as load() has it */
     if (!type->load(l->machine, bytes)) return 0;
     act(l, (const int[BE_MAX_PLAYERS]){0}, points);
@@ -293,9 +293,9 @@ static inline void stick(const lane *l, double chance, const int *wanted, int *a
 
 /* Writes the lane's observation. */
 static inline void write_observation(const lane *l, const be_rows *rows) {
-    const be_frames *frames = &l->atari->frames;
-    uint8_t *row = BE_ROW(uint8_t, rows->port[OBSERVATION], rows, l->index, (int64_t)frames->lane_bytes);
-    be_frames_write(frames, l->index, I32(l, NEWEST), row);
+    const be_stacks *stacks = &l->atari->stacks;
+    uint8_t *row = BE_ROW(uint8_t, rows->port[OBSERVATION], rows, l->index, (int64_t)stacks->lane_bytes);
+    be_stacks_write(stacks, l->index, I32(l, NEWEST), row);
 }
 
 /* Looks at the machine after a frame, and at the frame before it if `both` is 1, and makes the observation's newest
@@ -304,7 +304,7 @@ static void look(const lane *l, int both) {
     be_pictures pictures;
     l->atari->type->look(l->machine, both, &pictures);
     l->atari->type->ram(l->machine, l->ram);
-    be_frames_add(&l->atari->frames, l->index, &I32(l, NEWEST), &pictures, l->ram, l->screen);
+    be_stacks_add(&l->atari->stacks, l->index, &I32(l, NEWEST), &pictures, l->ram, l->screen);
 }
 
 static void tell(const lane *l, int life_lost, const be_rows *rows) {
@@ -359,9 +359,9 @@ static int reset_lane(const lane *l, const be_rows *rows, be_error *error) {
     if (I32(l, EPISODE_FRAME) != a->starts.frames) {
         look(l, 0);
     } else { /* no frame has been taken since start_game wrote the start state's screen and memory */
-        be_frames_add(&a->frames, l->index, &I32(l, NEWEST), &(be_pictures){.now = l->screen}, l->ram, l->screen);
+        be_stacks_add(&a->stacks, l->index, &I32(l, NEWEST), &(be_pictures){.now = l->screen}, l->ram, l->screen);
     }
-    be_frames_fill(&a->frames, l->index, I32(l, NEWEST));
+    be_stacks_fill(&a->stacks, l->index, I32(l, NEWEST));
     I32(l, LIVES) = a->type->lives(l->machine);
     U8(l, LIFE_LOST) = 0;
     I64(l, MARK) = (int64_t)l->rng->state_lo;
@@ -397,7 +397,7 @@ static int step(be_batch *b, int64_t begin, int64_t end, const be_rows *rows, be
     const atari *a = l.atari;
     const int64_t row = begin - rows->first;
     const int skip = (int)b->params[FRAMESKIP], episodic = b->params[EPISODIC_LIFE] != 0;
-    const int pooling = b->params[MAXPOOL] != 0 && skip > 1 && !a->frames.of_ram;
+    const int pooling = b->params[MAXPOOL] != 0 && skip > 1 && !a->stacks.of_ram;
     const int32_t most = b->params[MAX_FRAMES] != 0 ? (int32_t)b->params[MAX_FRAMES] : INT32_MAX;
     const double sticky = be_param_of(b, STICKY, begin);
     const int lives = I32(&l, LIVES);
@@ -435,7 +435,7 @@ static int step(be_batch *b, int64_t begin, int64_t end, const be_rows *rows, be
 
 /* ---- snapshots -------------------------------------------------------------------------------------- */
 
-static size_t ring_bytes(const atari *a) { return (a->frames.lane_bytes + 7) / 8 * 8; }
+static size_t ring_bytes(const atari *a) { return (a->stacks.lane_bytes + 7) / 8 * 8; }
 
 static size_t saved_bytes(const be_batch *b) {
     const atari *a = b->engine;
@@ -447,14 +447,14 @@ static void save(const be_batch *b, int64_t index, void *bytes) {
     unsigned char *ring = (unsigned char *)bytes + a->starts.state_bytes;
     a->type->save(a->machines[index], bytes);
     memset(ring, 0, ring_bytes(a));
-    memcpy(ring, be_frames_ring(&a->frames, index), a->frames.lane_bytes);
+    memcpy(ring, be_stacks_ring(&a->stacks, index), a->stacks.lane_bytes);
 }
 
 static void load(be_batch *b, int64_t index, const void *bytes) {
     const lane l = lane_of(b, index);
-    const be_frames *frames = &l.atari->frames;
+    const be_stacks *stacks = &l.atari->stacks;
     const unsigned char *ring = (const unsigned char *)bytes + l.atari->starts.state_bytes;
-    memcpy(be_frames_ring(frames, index), ring, frames->lane_bytes);
+    memcpy(be_stacks_ring(stacks, index), ring, stacks->lane_bytes);
     if (!put(&l, bytes)) U8(&l, OVER) = 1; /* the next step fails */
 }
 
