@@ -149,7 +149,7 @@ be_ale_console *be_ale_fast_finish(void *ale) {
     c->picture = picture;
     be_ale_find_controllers(c);
     be_ale_program_attach(c);
-    be_ale_frames_open(c, screen->rows);
+    be_ale_frames_open(c, screen->rows, screen->pixels);
     memcpy(c->cpu_table, cpu_table, sizeof c->cpu_table);
     memcpy(c->picture_table, picture_table, sizeof c->picture_table);
     uint8_t (*const peek)(ale_device *, uint16_t) = be_ale_picture_peek;

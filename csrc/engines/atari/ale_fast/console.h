@@ -59,6 +59,8 @@ struct be_ale_console {
     uint8_t *pictures[2]; /* the library's two pictures; frames take turns */
     uint8_t *looked_at;   /* the newer of the pictures when both were looked at; NULL: what changed is not known */
     int height;
+    int goes_on;   /* whether the last frame is the rest of an interrupted one, and so has the same picture */
+    uint8_t *kept; /* then: the picture when it was interrupted */
 };
 
 /* The console whose processor this is. */

@@ -5,6 +5,9 @@
  * The two pictures take turns, and a frame that is cut short leaves the rest of its picture as it was two frames ago.
  * So an undrawn frame is kept until its picture has been drawn to the end again, and a frame that is cut short is drawn
  * at once.
+ *
+ * A frame of the game that takes too many instructions is interrupted, and what the library calls the next frame goes on
+ * in the same picture.
  */
 #include "engines/atari/ale_fast/ale_fast.h"
 
@@ -21,6 +24,8 @@
 #define PICTURE_BYTES 48000 /* of the library's pictures */
 
 static uint8_t *marks_of(be_ale_console *c, const uint8_t *picture) { return c->changed[picture == c->pictures[1]]; }
+
+static size_t picture_bytes(const be_ale_console *c) { return (size_t)c->height * ALE_WIDTH; }
 
 /* ---- drawing later --------------------------------------------------------------------------------------- */
 
@@ -74,11 +79,6 @@ static int enlarge(ale_undrawn *frame) {
     return 1;
 }
 
-/* Whether the library has just begun a frame. Otherwise the last one was interrupted, and goes on. */
-static int is_new(const ale_picture *t) {
-    return t->pixel == t->current && t->clocks_left == ALE_LINE_CLOCKS && t->drawn_clock == t->first_clock;
-}
-
 static void record(be_ale_console *c) {
     for (int k = 0; k < 3; k++) {
         ale_undrawn *frame = &c->undrawn[k];
@@ -112,9 +112,10 @@ void be_ale_frame_begin(be_ale_console *c) {
     c->draws = 1;
     c->marks = marks_of(c, t->current);
     be_ale_registers_begin(c);
-    if (!is_new(t)) {
+    c->goes_on = c->system->cycles != 0; /* the library begins a new frame with 0 */
+    if (c->goes_on) {
         c->looked_at = NULL;
-        draw_picture(c, t->current);
+        memcpy(c->kept, t->current, picture_bytes(c));
         return;
     }
     c->blackened = c->written = NULL;
@@ -124,7 +125,7 @@ void be_ale_frame_begin(be_ale_console *c) {
 /* The rest of a picture whose frame was cut short at `from` is that of the frame before, if that was not drawn. */
 static void draw_rest(be_ale_console *c, const ale_undrawn *before, uint8_t *picture, const uint8_t *from) {
     uint8_t whole[PICTURE_BYTES], marks[BE_SCREEN_MAX_HEIGHT];
-    const size_t offset = (size_t)(from - picture), bytes = (size_t)c->height * ALE_WIDTH;
+    const size_t offset = (size_t)(from - picture), bytes = picture_bytes(c);
     draw_record(c, before, before->due, whole, marks);
     if (offset >= bytes) return;
     memcpy(picture + offset, whole + offset, bytes - offset);
@@ -175,7 +176,7 @@ void be_ale_fast_look(be_ale_console *c, int both, be_pictures *pictures) {
         return;
     }
     draw_picture(c, t->previous);
-    pictures->before = t->previous;
+    pictures->before = c->goes_on ? c->kept : t->previous;
     if (c->looked_at) {
         uint8_t *changed = c->changed_lines;
         for (int y = 0; y < BE_SCREEN_MAX_HEIGHT; y++) changed[y] = c->changed[0][y] | c->changed[1][y];
@@ -183,10 +184,11 @@ void be_ale_fast_look(be_ale_console *c, int both, be_pictures *pictures) {
         pictures->exchanged = c->looked_at != t->current;
     }
     memset(c->changed, 0, sizeof c->changed);
-    c->looked_at = t->current;
+    c->looked_at = c->goes_on ? NULL : t->current;
 }
 
-void be_ale_frames_open(be_ale_console *c, int height) {
+void be_ale_frames_open(be_ale_console *c, int height, uint8_t *unused_picture) {
+    c->kept = unused_picture;
     c->pictures[0] = c->picture->current;
     c->pictures[1] = c->picture->previous;
     c->height = height;

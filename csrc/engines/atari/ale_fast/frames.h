@@ -4,8 +4,8 @@
 
 #include "engines/atari/ale_fast/console.h"
 
-/* To be called when a machine is made. */
-void be_ale_frames_open(be_ale_console *console, int height);
+/* To be called when a machine is made, with memory for a picture of this height. */
+void be_ale_frames_open(be_ale_console *console, int height, uint8_t *unused_picture);
 void be_ale_frames_close(be_ale_console *console);
 
 /* To be called before the processor begins and after it has ended. */
