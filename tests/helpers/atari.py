@@ -1,5 +1,6 @@
 """Atari's games. Skips a test module that uses them where the emulators are not installed."""
 
+import contextlib
 import os
 import subprocess
 
@@ -26,6 +27,19 @@ def frames(usual):
 def id_of(game):
     """The id of a game by its ROM's name."""
     return "".join(word.capitalize() for word in game.split("_")) + "-v5"
+
+
+@contextlib.contextmanager
+def own_emulator(wanted):
+    """Lanes that are made in this context have our processor and picture chip, or those of the library."""
+    before = os.environ.get("BATCHENV_ALE_FAST")
+    os.environ["BATCHENV_ALE_FAST"] = "1" if wanted else "0"
+    try:
+        yield
+    finally:
+        del os.environ["BATCHENV_ALE_FAST"]
+        if before is not None:
+            os.environ["BATCHENV_ALE_FAST"] = before
 
 
 def played(player, rom, fast, skip=1, most=600):

@@ -3,14 +3,12 @@ skipped frames, the brighter of the last two, shrunk and stacked, and ends in th
 of an env without any preprocessing, on the library as it is."""
 
 import collections
-import contextlib
-import os
 
 import cv2
 import numpy as np
 
 import batchenv
-from helpers.atari import PLAIN, RAW, id_of
+from helpers.atari import PLAIN, RAW, id_of, own_emulator
 
 # What the options are by default.
 USUAL = {
@@ -18,19 +16,6 @@ USUAL = {
     **{"episodic_life": False, "noop_max": 0, "use_fire_reset": False, "max_num_frames_per_episode": 0},
     **{"repeat_action_probability": 0.0, "reward_clipping": False},
 }
-
-
-@contextlib.contextmanager
-def own_emulator(wanted):
-    """Lanes that are made in this context have our processor and picture chip, or those of the library."""
-    before = os.environ.get("BATCHENV_ALE_FAST")
-    os.environ["BATCHENV_ALE_FAST"] = "1" if wanted else "0"
-    try:
-        yield
-    finally:
-        del os.environ["BATCHENV_ALE_FAST"]
-        if before is not None:
-            os.environ["BATCHENV_ALE_FAST"] = before
 
 
 def make(game, own, lanes=1, **options):

@@ -42,7 +42,7 @@ def program(folder, flags, *sources):
     target = folder / "program"
     files = [str(path) for source in sources for path in ROOT.glob(source)]
     command = [compiler, "-std=gnu11", *flags, f"-I{ROOT / 'csrc'}", f"-I{ROOT / 'csrc/include'}", *files]
-    built = subprocess.run([*command, "-o", str(target), "-ldl", "-pthread"], capture_output=True, text=True)
+    built = subprocess.run([*command, "-o", str(target), "-ldl", "-lm", "-pthread"], capture_output=True, text=True)
     if built.returncode and "-fsanitize" in " ".join(flags):
         pytest.skip("the compiler has no sanitizers here")
     assert built.returncode == 0, built.stderr

@@ -25,7 +25,7 @@ typedef struct be_stacks {
 #define be_stacks_fill BE_ISA_NAME(be_stacks_fill)
 #define be_stacks_write BE_ISA_NAME(be_stacks_write)
 
-/* Plans frames as `setup` asks for, from machines like this one. be_stacks_close is to be called even after an error.
+/* Plans frames as `setup` asks for, from machines like this one. After an error, too, be_stacks_close is to be called.
  */
 int be_stacks_open(be_stacks *stacks, const be_atari_setup *setup, const be_emulator *machine, int64_t num_lanes,
                    be_error *error);

@@ -5,6 +5,7 @@ BATCHENV_ATARI_FRAMES sets the frames per case; the default keeps the suite shor
 """
 
 import itertools
+import subprocess
 
 import numpy as np
 import pytest
@@ -13,9 +14,11 @@ pytest.importorskip("cv2", reason="needs opencv-python, which is what the pixels
 
 from helpers.atari import frames
 from helpers.atari_oracle import Slow, make
+from helpers.compiled import program
 
+SANITIZED = ["-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover"]
 LANES = 2
-GAMES = ("qbert", "seaquest", "pong", "breakout", "space_invaders")
+GAMES = ("qbert", "seaquest", "pong", "breakout", "space_invaders", "asteroids")
 SIZES = ((84, 84), (105, 80), (210, 160), (83, 97))
 
 
@@ -182,3 +185,12 @@ def test_state_that_is_set_is_not_taken_for_what_was_drawn(own):
         assert_equal(results[0][:4], results[1][:4], f"step {step}")
         screens = [env.state["screen"][:, :height] for env in (one, other)]
         np.testing.assert_array_equal(*screens, err_msg=f"screen after step {step}")
+
+
+@pytest.mark.parametrize("flags", [["-O2"], pytest.param(SANITIZED, marks=pytest.mark.long)], ids=str)
+def test_stacks_made_from_what_has_changed_equal_whole_ones(flags, tmp_path):
+    """With an emulator that tells more of what has changed than ours does (tests/c/test_stacks.c)."""
+    sources = [f"csrc/engines/atari/{name}.c" for name in ("stacks", "pixel", "pixel_plan")]
+    tester = program(tmp_path, [*flags, "-DBE_ISA=BE_ISA_BASELINE"], "tests/c/test_stacks.c", *sources)
+    ran = subprocess.run([str(tester)], capture_output=True, text=True, timeout=240)
+    assert ran.returncode == 0, ran.stdout + ran.stderr
