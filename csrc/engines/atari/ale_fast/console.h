@@ -44,6 +44,7 @@ struct be_ale_console {
     int plain_pins[2]; /* whether reading the left and right controller changes nothing */
 
     /* ---- the frame that is executed ---- */
+    int32_t next_pixel;  /* the clock at which the next pixel that has not been drawn begins */
     uint8_t draws;       /* whether pixels are drawn, or only collisions are noted */
     uint8_t *marks;      /* a byte for each line, 1 if its pixels have changed */
     uint8_t *blackened;  /* up to where pixels are black after a late HMOVE, unless they are drawn again */

@@ -47,7 +47,7 @@ static uint8_t *draw_record(be_ale_console *c, const ale_undrawn *frame, int32_t
         be_ale_writes[record >> 8 & 0x3f](&other, record & 0xff);
     }
     if (chip.due < due) chip.due = due;
-    be_ale_flush(&other);
+    be_ale_flush_all(&other);
     if (frame != c->record) return be_ale_end_lines(&other);
     c->written = other.written;
     return chip.pixel;
@@ -135,7 +135,7 @@ static void draw_rest(be_ale_console *c, const ale_undrawn *before, uint8_t *pic
 void be_ale_frame_end(be_ale_console *c) {
     ale_picture *t = c->picture;
     if (t->due < c->touched) t->due = c->touched;
-    be_ale_flush(c);
+    be_ale_flush_all(c);
     ale_undrawn *frame = c->record, *before = undrawn_of(c, t->current);
     const int whole = t->drawn_clock >= t->end_clock && !t->partial_frame;
     c->record = NULL;
