@@ -6,8 +6,8 @@
  * So an undrawn frame is kept until its picture has been drawn to the end again, and a frame that is cut short is drawn
  * at once.
  *
- * A frame of the game that takes too many instructions is interrupted, and what the library calls the next frame goes on
- * in the same picture.
+ * A frame of the game that takes too many instructions is interrupted, and what the library calls the next frame goes
+ * on in the same picture.
  */
 #include "engines/atari/ale_fast/ale_fast.h"
 

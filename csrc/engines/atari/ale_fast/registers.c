@@ -96,9 +96,8 @@ INLINE void set_shape(be_ale_console *c, int i, unsigned graphics) {
 }
 
 INLINE void set_color(be_ale_console *c, int i, unsigned value) {
-    static const uint8_t of[4] = {[ALE_COLOR_FIELD] = ALE_BALL | ALE_FIELD,
-                                  [ALE_COLOR_P0] = ALE_P0 | ALE_M0,
-                                  [ALE_COLOR_P1] = ALE_P1 | ALE_M1};
+    static const uint8_t of[4] = {
+        [ALE_COLOR_FIELD] = ALE_BALL | ALE_FIELD, [ALE_COLOR_P0] = ALE_P0 | ALE_M0, [ALE_COLOR_P1] = ALE_P1 | ALE_M1};
     ale_picture *t = c->picture;
     value &= 0xfe;
     if (UNLIKELY(t->color_loss && t->last_lines & 1)) value |= 1;
