@@ -9,6 +9,7 @@
 
 #ifdef BE_HAVE_ALE_FAST
 #include "engines/atari/ale_fast/averages.h"
+#include "engines/atari/ale_fast/cartridge.h"
 #include "engines/atari/ale_fast/controllers.h"
 #include "engines/atari/ale_fast/drawing.h"
 #include "engines/atari/ale_fast/frames.h"
@@ -22,8 +23,6 @@
 #include <string.h>
 
 #define CPU_EXECUTE (ALE_TABLE_FRONT + 9)
-#define PICTURE_PEEK (ALE_TABLE_FRONT + 8)
-#define PICTURE_POKE (ALE_TABLE_FRONT + 9)
 
 ale_picture_library be_ale_picture_library;
 
@@ -92,7 +91,7 @@ void be_ale_fast_open(void *handle) {
     find(handle, "_ZN3TIA22ourCompleteMotionTableE", &LIB.motion, &missing);
     find(handle, "_ZN10Controller17minimumResistanceE", &LIB.least_resistance, &missing);
     find(handle, "_ZN10Controller17maximumResistanceE", &LIB.most_resistance, &missing);
-    if (missing || cpu[CPU_EXECUTE] != execute || picture[PICTURE_PEEK] != peek || picture[PICTURE_POKE] != poke) {
+    if (missing || cpu[CPU_EXECUTE] != execute || picture[ALE_PEEK] != peek || picture[ALE_POKE] != poke) {
         return;
     }
     be_ale_drawing_open();
@@ -149,6 +148,7 @@ be_ale_console *be_ale_fast_finish(void *ale) {
     c->picture = picture;
     be_ale_find_controllers(c);
     be_ale_program_attach(c);
+    be_ale_cartridge_attach(c);
     be_ale_frames_open(c, screen->rows, screen->pixels);
     memcpy(c->cpu_table, cpu_table, sizeof c->cpu_table);
     memcpy(c->picture_table, picture_table, sizeof c->picture_table);
@@ -156,8 +156,8 @@ be_ale_console *be_ale_fast_finish(void *ale) {
     void (*const poke)(ale_device *, uint16_t, uint8_t) = be_ale_picture_poke;
     ale_execute *const function = execute;
     memcpy(&c->cpu_table[CPU_EXECUTE], &function, sizeof function);
-    memcpy(&c->picture_table[PICTURE_PEEK], &peek, sizeof peek);
-    memcpy(&c->picture_table[PICTURE_POKE], &poke, sizeof poke);
+    memcpy(&c->picture_table[ALE_PEEK], &peek, sizeof peek);
+    memcpy(&c->picture_table[ALE_POKE], &poke, sizeof poke);
     cpu->functions = c->cpu_table + ALE_TABLE_FRONT;
     picture->device.functions = (const ale_device_functions *)(c->picture_table + ALE_TABLE_FRONT);
     screen->rows = 0; /* so that the library copies no pictures into it */

@@ -77,6 +77,7 @@ void be_ale_draw_until(be_ale_console *c, int32_t end) {
         }
         if (t->clocks_left == ALE_LINE_CLOCKS) end_line(t);
     } while (t->drawn_clock < end);
+    c->next_pixel = be_ale_next_pixel(t);
 }
 
 uint8_t *be_ale_end_lines(be_ale_console *c) {

@@ -7,11 +7,24 @@
 /* Draws up to this clock, which is not behind the end of the frame; pixels are not drawn yet. */
 void be_ale_draw_until(be_ale_console *console, int32_t end);
 
-/* Draws what is due. */
+/* Draws the pixels that are due. */
 static inline void be_ale_flush(be_ale_console *c) {
     const ale_picture *t = c->picture;
     const int32_t end = t->due < t->end_clock ? t->due : t->end_clock;
+    if (end > c->next_pixel) be_ale_draw_until(c, end);
+}
+
+/* Does the same, and also takes note of clocks without pixels. */
+static inline void be_ale_flush_all(be_ale_console *c) {
+    const ale_picture *t = c->picture;
+    const int32_t end = t->due < t->end_clock ? t->due : t->end_clock;
     if (t->due >= t->first_clock && t->drawn_clock < end) be_ale_draw_until(c, end);
+}
+
+/* At which clock the next pixel begins. */
+static inline int32_t be_ale_next_pixel(const ale_picture *t) {
+    const int32_t blank = t->clocks_left - ALE_WIDTH;
+    return t->drawn_clock + (blank > 0 ? blank : 0);
 }
 
 /* After the last pixel of a frame: pixels behind it that are black after a late HMOVE. Returns the end of what the

@@ -10,6 +10,11 @@
 #define ALE_TABLE_FRONT 2
 #define ALE_CPU_WORDS 13
 #define ALE_PICTURE_WORDS 20
+#define ALE_CARTRIDGE_WORDS 17
+
+/* Where a device's functions are in its table. */
+#define ALE_PEEK (ALE_TABLE_FRONT + 8)
+#define ALE_POKE (ALE_TABLE_FRONT + 9)
 
 typedef struct be_ale_program be_ale_program;
 
@@ -24,10 +29,11 @@ typedef struct ale_undrawn {
 
 struct be_ale_console {
     /* Copies of the library's, in which some functions are ours. The objects of this machine point to them. */
-    void *cpu_table[ALE_CPU_WORDS], *picture_table[ALE_PICTURE_WORDS];
+    void *cpu_table[ALE_CPU_WORDS], *picture_table[ALE_PICTURE_WORDS], *cartridge_table[ALE_CARTRIDGE_WORDS];
     ale_cpu *cpu;
     ale_system *system;
-    ale_picture *picture; /* NULL: the machine keeps the library's picture chip (then there is no program either) */
+    ale_picture *picture;
+    const struct ale_bank_kind *cartridge_kind; /* see cartridge.c; NULL: the cartridge keeps the library's functions */
 
     /* ---- the processor ---- */
     const be_ale_program *program; /* the cartridge's code, ready to be executed; NULL: there is the interpreter only */
@@ -44,6 +50,7 @@ struct be_ale_console {
     int plain_pins[2]; /* whether reading the left and right controller changes nothing */
 
     /* ---- the frame that is executed ---- */
+    int32_t next_pixel;  /* the clock at which the next pixel that has not been drawn begins */
     uint8_t draws;       /* whether pixels are drawn, or only collisions are noted */
     uint8_t *marks;      /* a byte for each line, 1 if its pixels have changed */
     uint8_t *blackened;  /* up to where pixels are black after a late HMOVE, unless they are drawn again */

@@ -5,6 +5,7 @@
 #include "engines/atari/ale_fast/controllers.h"
 
 #ifdef BE_HAVE_ALE_FAST
+#include "engines/atari/ale_fast/cartridge.h"
 
 #include <string.h>
 
@@ -30,18 +31,9 @@ static_assert(offsetof(ale_controllers, of) == 0x10, "the library's layout");
 
 #define FIRE_PIN 4
 
-/* The name of an object's class, which is in front of its functions. */
-static const char *class_of(const ale_controller *controller) {
-    const void *type;
-    memcpy(&type, (const char *)controller->functions - sizeof type, sizeof type);
-    const char *name;
-    memcpy(&name, (const char *)type + sizeof name, sizeof name);
-    return name;
-}
-
 void be_ale_find_controllers(be_ale_console *c) {
     for (int i = 0; i < 2; i++) {
-        const char *name = class_of(c->picture->controllers->of[i]);
+        const char *name = be_ale_class_of(c->picture->controllers->of[i]);
         c->plain_pins[i] = strcmp(name, "8Joystick") == 0 || strcmp(name, "7Paddles") == 0;
     }
 }

@@ -6,8 +6,8 @@
  * So an undrawn frame is kept until its picture has been drawn to the end again, and a frame that is cut short is drawn
  * at once.
  *
- * A frame of the game that takes too many instructions is interrupted, and what the library calls the next frame goes on
- * in the same picture.
+ * A frame of the game that takes too many instructions is interrupted, and what the library calls the next frame goes
+ * on in the same picture.
  */
 #include "engines/atari/ale_fast/ale_fast.h"
 
@@ -47,7 +47,7 @@ static uint8_t *draw_record(be_ale_console *c, const ale_undrawn *frame, int32_t
         be_ale_writes[record >> 8 & 0x3f](&other, record & 0xff);
     }
     if (chip.due < due) chip.due = due;
-    be_ale_flush(&other);
+    be_ale_flush_all(&other);
     if (frame != c->record) return be_ale_end_lines(&other);
     c->written = other.written;
     return chip.pixel;
@@ -135,7 +135,7 @@ static void draw_rest(be_ale_console *c, const ale_undrawn *before, uint8_t *pic
 void be_ale_frame_end(be_ale_console *c) {
     ale_picture *t = c->picture;
     if (t->due < c->touched) t->due = c->touched;
-    be_ale_flush(c);
+    be_ale_flush_all(c);
     ale_undrawn *frame = c->record, *before = undrawn_of(c, t->current);
     const int whole = t->drawn_clock >= t->end_clock && !t->partial_frame;
     c->record = NULL;

@@ -23,7 +23,7 @@ static void update_quiet(be_ale_console *c) {
  * to the eighth pixel. */
 static __attribute__((noinline)) void blank_line(be_ale_console *c) {
     ale_picture *t = c->picture;
-    be_ale_flush(c);
+    be_ale_flush_all(c);
     t->blanked = t->drawn_clock == t->due && t->clocks_left > ALE_LINE_CLOCKS - ALE_BLANK_CLOCKS;
     update_quiet(c);
 }
@@ -57,6 +57,20 @@ static int32_t clock_of_line(const be_ale_console *c) {
 
 /* ---- what pixels depend on ------------------------------------------------------------------------------- */
 
+/* Whether pixels that are due depend on these objects: on no object while the picture is blank. */
+INLINE int are_seen(const ale_picture *t, unsigned objects) { return !(t->vblank & 2) && (t->enabled & objects); }
+
+/* Assigns something on which only the pixels of these objects depend. */
+#define SET_OF(objects, place, value)                                                                                  \
+    do {                                                                                                               \
+        const __typeof__(place) new_ = (__typeof__(place))(value);                                                     \
+        if (new_ != (place)) {                                                                                         \
+            if (are_seen(t, objects)) be_ale_flush(c);                                                                 \
+            (place) = new_;                                                                                            \
+        }                                                                                                              \
+    } while (0)
+
+/* Assigns something on which pixels or the ends of lines depend. */
 #define SET(place, value)                                                                                              \
     do {                                                                                                               \
         const __typeof__(place) new_ = (__typeof__(place))(value);                                                     \
@@ -68,25 +82,36 @@ static int32_t clock_of_line(const be_ale_console *c) {
 
 INLINE void enable(be_ale_console *c, unsigned object, int on) {
     ale_picture *t = c->picture;
-    SET(t->enabled, on ? t->enabled | object : t->enabled & ~object);
+    const unsigned enabled = on ? t->enabled | object : t->enabled & ~object;
+    if (enabled == t->enabled) return;
+    if (!(t->vblank & 2)) be_ale_flush(c);
+    t->enabled = (uint8_t)enabled;
 }
 
 INLINE void set_shape(be_ale_console *c, int i, unsigned graphics) {
     ale_picture *t = c->picture;
-    SET(t->shape[i], t->reflect[i] ? be_ale_reversed[graphics] : graphics);
-    enable(c, i ? ALE_P1 : ALE_P0, graphics != 0);
+    const unsigned player = i ? ALE_P1 : ALE_P0;
+    SET_OF(player, t->shape[i], t->reflect[i] ? be_ale_reversed[graphics] : graphics);
+    enable(c, player, graphics != 0);
 }
 
 INLINE void set_color(be_ale_console *c, int i, unsigned value) {
+    static const uint8_t of[4] = {
+        [ALE_COLOR_FIELD] = ALE_BALL | ALE_FIELD, [ALE_COLOR_P0] = ALE_P0 | ALE_M0, [ALE_COLOR_P1] = ALE_P1 | ALE_M1};
     ale_picture *t = c->picture;
     value &= 0xfe;
     if (UNLIKELY(t->color_loss && t->last_lines & 1)) value |= 1;
-    SET(t->colors[i], value * 0x01010101u);
+    value *= 0x01010101u;
+    if (value == t->colors[i]) return;
+    const int is_players = i == ALE_COLOR_P0 || i == ALE_COLOR_P1;
+    const unsigned objects = is_players && t->field_mode & ALE_SCORE ? of[i] | ALE_FIELD : of[i];
+    if (i == ALE_COLOR_BACK ? !(t->vblank & 2) : are_seen(t, objects)) be_ale_flush(c);
+    t->colors[i] = value;
 }
 
 INLINE void set_field(be_ale_console *c, uint32_t field) {
     ale_picture *t = c->picture;
-    SET(t->field, field);
+    SET_OF(ALE_FIELD, t->field, field);
     enable(c, ALE_FIELD, field != 0);
 }
 
@@ -146,14 +171,16 @@ static void move(be_ale_console *c, int32_t clock) {
         t->blanked = 0;
         c->quiet_until = 0;
     }
+    const int moved[5] = {by[t->hm[0]], by[t->hm[1]], by[t->hm[2]], by[t->hm[3]], by[t->hm[4]]};
     for (int i = 0; i < 5; i++) {
-        if (by[t->hm[i]]) t->position[i] = be_ale_wrapped(t->position[i] + by[t->hm[i]]);
+        if (moved[i]) t->position[i] = be_ale_wrapped(t->position[i] + moved[i]);
     }
-    t->mask_ball = be_ale_ball_mask(t);
-    for (int i = 0; i < 2; i++) {
-        t->mask_player[i] = be_ale_player_mask(t, i);
-        place_missile(t, i);
-    }
+    /* A player's first copy may have been left out. */
+    t->mask_player[0] = be_ale_player_mask(t, 0);
+    t->mask_player[1] = be_ale_player_mask(t, 1);
+    if (moved[2] || t->cosmic) place_missile(t, 0);
+    if (moved[3]) place_missile(t, 1);
+    if (moved[4]) t->mask_ball = be_ale_ball_mask(t);
     t->hmove_clock = clock;
     t->cosmic = 0;
 }
@@ -379,6 +406,7 @@ void be_ale_registers_begin(be_ale_console *c) {
     last[0x27] = t->vdelbl;
     last[0x28] = (uint8_t)(t->resmp[0] << 1);
     last[0x29] = (uint8_t)(t->resmp[1] << 1);
+    c->next_pixel = be_ale_next_pixel(t);
     c->frame_cycle = (uint32_t)(t->frame_clock / 3);
     c->stop_cycle = c->frame_cycle + (uint32_t)(t->most_lines + 1) * (ALE_LINE_CLOCKS / 3);
     update_quiet(c);

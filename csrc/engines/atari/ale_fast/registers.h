@@ -9,8 +9,8 @@
 #define BE_ALE_REGISTERS(X) BE_ALE_ROW(X, 0) BE_ALE_ROW(X, 1) BE_ALE_ROW(X, 2) BE_ALE_ROW(X, 3)
 #define BE_ALE_ROW(X, h)                                                                                               \
     X(h##0)                                                                                                            \
-    X(h##1) X(h##2) X(h##3) X(h##4) X(h##5) X(h##6) X(h##7) X(h##8) X(h##9) X(h##a) X(h##b) X(h##c) X(h##d) X(h##e)    \
-        X(h##f)
+    X(h##1)                                                                                                            \
+    X(h##2) X(h##3) X(h##4) X(h##5) X(h##6) X(h##7) X(h##8) X(h##9) X(h##a) X(h##b) X(h##c) X(h##d) X(h##e) X(h##f)
 
 /* Writes to a register when console->system->cycles have passed. May set the processor's status; WSYNC (02) changes
  * the cycles. */
