@@ -24,9 +24,10 @@ import numpy as np
 import batchenv
 from batchenv.envs.atari import games, players
 from helpers.atari import id_of, own_emulator
-from helpers.parity import assert_same
 
 LANES = 4
+RESULTS = ("observation", "reward", "terminated", "truncated", "info")
+RESET = ("observation", "info")
 WHOLE = {"img_height": None, "img_width": None}
 STICKY = {"repeat_action_probability": 0.25}
 CONFIGURATIONS = {
@@ -50,6 +51,26 @@ def configurations(game):
     return found
 
 
+def first_difference(one, other, name):
+    """Says where two results, which are made of dicts and arrays, differ first; "" if they do not."""
+    if isinstance(one, dict):
+        assert one.keys() == other.keys()
+        found = (first_difference(part, other[key], f"{name}, {key}") for key, part in one.items())
+        return next(filter(None, found), "")
+    one, other = np.asarray(one), np.asarray(other)
+    assert (one.dtype, one.shape) == (other.dtype, other.shape)
+    places = np.argwhere(one != other)
+    if not len(places):
+        return ""
+    at = tuple(places[0].tolist())
+    return f"{name} at {at}: {one[at]} is not the library's {other[at]} ({len(places)} values differ)"
+
+
+def assert_same(one, other, where):
+    found = first_difference(one, other, where)
+    assert not found, found
+
+
 class Pair:
     """An env with our emulator and one with the library's."""
 
@@ -66,7 +87,8 @@ class Pair:
             start = time.perf_counter()
             results.append(act(env))
             self.seconds[k] += time.perf_counter() - start
-        assert_same(*results, where)
+        names = RESULTS if len(results[0]) == len(RESULTS) else RESET
+        assert_same(*(dict(zip(names, result, strict=True)) for result in results), where)
         assert_same(*(env.state for env in self.envs), f"{where}, state")
 
     def compare_saved(self, where, rows):
