@@ -28,9 +28,9 @@ def id_of(game):
     return "".join(word.capitalize() for word in game.split("_")) + "-v5"
 
 
-def played(player, rom, fast):
+def played(player, rom, fast, skip=1, most=600):
     """What tests/c/play_ale.c, compiled, tells of the frames of a ROM. `fast`: "1" with our processor, "0" without."""
-    command = [str(player), str(files.library_path()), str(rom), fast]
+    command = [str(player), str(files.library_path()), str(rom), fast, str(skip), str(most)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=240)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout

@@ -68,8 +68,8 @@ typedef struct be_emulator_type {
      * changes no result: a frame is only drawn later if it is looked at although nobody expected it. */
     void (*expect)(be_emulator *, int looks);
 
-    /* Gives the picture of the last frame, and of the frame before it if `both` is 1. The frame before it must have been
-     * expected to be looked at, or there is none (after reset and load). */
+    /* Gives the picture of the last frame, and of the frame before it if `both` is 1. The frame before it must have
+     * been expected to be looked at, or there is none (after reset and load). */
     void (*look)(be_emulator *, int both, be_pictures *pictures);
     void (*ram)(const be_emulator *, uint8_t *bytes); /* writes BE_RAM_BYTES bytes */
 

@@ -188,8 +188,8 @@ static int load_game(machine *m, const be_cartridge *cartridge, be_error *error)
     if (cartridge->players == 1) ale.setInt(m->ale, "max_turn_time", 0);
     ale.setInt(m->ale, "random_seed", 1); /* with 0, the library would take the clock */
     ale.loadROM(m->ale, cartridge->rom);
-    if (cartridge->fast) m->console = be_ale_fast_finish(m->ale);
     emulator->height = ale.getScreenHeight(m->ale);
+    if (cartridge->fast) m->console = be_ale_fast_finish(m->ale);
     emulator->num_minimal = ale.getMinimalActionSize(m->ale);
     m->looks = 1;
     for (int i = 0; i < 2 && m->console == NULL; i++) {

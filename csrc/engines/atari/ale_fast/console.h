@@ -13,14 +13,14 @@
 
 typedef struct be_ale_program be_ale_program;
 
-/* A frame that has not been drawn. */
-typedef struct ale_frame_log {
-    ale_picture start; /* the chip when it began */
-    uint32_t *records; /* its writes: cycle << 14 | register << 8 | value */
+/* A frame that was not drawn: what is needed to draw it later. */
+typedef struct ale_undrawn {
+    uint8_t *pixels;   /* the picture that it belongs to; NULL: nothing is undrawn */
+    ale_picture start; /* the chip when the frame began */
+    uint32_t *records; /* what the chip was told, in order: cycles << 14 | register << 8 | value */
     uint32_t count, room;
-    int32_t due;    /* up to where pixels were due at its end */
-    uint8_t *pixels; /* the picture that it belongs to; NULL: there is none */
-} ale_frame_log;
+    int32_t due; /* up to where pixels were due at its end */
+} ale_undrawn;
 
 struct be_ale_console {
     /* Copies of the library's, in which some functions are ours. The objects of this machine point to them. */
@@ -33,12 +33,40 @@ struct be_ale_console {
     const be_ale_program *program; /* the cartridge's code, ready to be executed; NULL: there is the interpreter only */
     const uint8_t *image;          /* the cartridge's memory in this machine, from which `program` was made */
 
-    /* ---- the picture chip, while a frame is executed ---- */
-    uint8_t last[64];       /* what was written to a register last, if writing it again would change nothing */
-    uint32_t quiet_until;   /* before this cycle, writes that change nothing can be left out */
-    uint32_t stop_cycle;    /* what quiet_until is when there is no other reason against it */
-    uint32_t frame_cycle;   /* lines begin at this cycle and every 76 cycles later (it may be "negative") */
-    int32_t touched;        /* up to where a write that was left out would have made pixels due */
+    /* ---- the picture chip's registers, while the processor executes: see registers.h ---- */
+    uint16_t last[64];    /* what was written to a register last, if writing it again would change nothing */
+    uint32_t quiet_until; /* before this cycle, writes that change nothing can be left out */
+    uint32_t stop_cycle;  /* what quiet_until is when there is no other reason against it */
+    uint32_t frame_cycle; /* lines begin at this cycle and every 76 cycles later; it may be "negative" */
+    int32_t touched;      /* up to where pixels are due because of writes that were left out */
+    uint32_t known_pins;  /* what is known of the controllers' pins in this frame: see controllers.c */
+    uint32_t pins[6];
+    int plain_pins[2]; /* whether reading the left and right controller changes nothing */
+
+    /* ---- the frame that is executed ---- */
+    uint8_t draws;       /* whether pixels are drawn, or only collisions are noted */
+    uint8_t *marks;      /* a byte for each line, 1 if its pixels have changed */
+    uint8_t *blackened;  /* up to where pixels are black after a late HMOVE, unless they are drawn again */
+    uint8_t *written;    /* up to where the last pixels were written: a bit farther than they are drawn */
+    ale_undrawn *record; /* where the frame is recorded, or NULL */
+
+    /* ---- frames and pictures: see frames.c ---- */
+    int looks;              /* whether the next frame is expected to be looked at */
+    ale_undrawn undrawn[3]; /* at most one for each picture, and the frame that is being executed */
+    uint8_t changed[2]
+                   [BE_SCREEN_MAX_HEIGHT]; /* lines of the two pictures that have changed since they were looked at */
+    uint8_t changed_lines[BE_SCREEN_MAX_HEIGHT];
+    uint8_t *pictures[2]; /* the library's two pictures; frames take turns */
+    uint8_t *looked_at;   /* the newer of the pictures when both were looked at; NULL: what changed is not known */
+    int height;
+    int goes_on;   /* whether the last frame is the rest of an interrupted one, and so has the same picture */
+    uint8_t *kept; /* then: the picture when it was interrupted */
 };
+
+/* The console whose processor this is. */
+static inline be_ale_console *be_ale_console_of(const ale_cpu *cpu) {
+    return (be_ale_console *)((char *)cpu->functions - ALE_TABLE_FRONT * sizeof(void *) -
+                              offsetof(be_ale_console, cpu_table));
+}
 
 #endif

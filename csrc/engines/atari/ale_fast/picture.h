@@ -20,7 +20,9 @@ enum { ALE_COLOR_BACK, ALE_COLOR_FIELD, ALE_COLOR_P0, ALE_COLOR_P1 };
 typedef struct ale_picture {
     ale_device device;
     ale_system *system;
-    const void *media_functions, *console, *settings;
+    const void *media_functions;
+    const struct ale_controllers *controllers;
+    const void *settings;
     ale_device *sound;
     uint8_t color_loss, partial_frame, pad0[2];
     uint32_t frames;
@@ -89,25 +91,18 @@ ALE_AT(due, 0x34c);
 #undef ALE_AT
 static_assert(sizeof(ale_picture) == 0x350, "the library's layout");
 
-/* What is taken from the library: tables, and the function that reads joysticks and paddles. */
+/* What is taken from the library: tables, and functions of it. */
 typedef struct ale_picture_library {
     uint8_t (*peek)(ale_device *, uint16_t address);
+    void (*silence)(ale_device *, uint16_t address, uint8_t value, int32_t cycle); /* what is done if sound is off */
     const uint8_t *balls, *missiles, *players, *no_missile;
     const uint32_t *fields;      /* 160 for repeated playfields, 160 for reflected ones */
     const uint16_t *collisions;  /* indexed by the objects that share a pixel */
     const int8_t *resets;        /* when a player is drawn, indexed by nusiz, old and new position */
     const int32_t (*motion)[16]; /* indexed by the cycle of the line and the register */
+    const int32_t *least_resistance, *most_resistance; /* of a paddle */
 } ale_picture_library;
 
 extern ale_picture_library be_ale_picture_library;
-
-/* To be called with the opened library, if it is the known build. Returns 0 if it lacks something. */
-int be_ale_picture_open(void *handle);
-
-/* Gives a machine the TIA of picture.c. */
-void be_ale_picture_attach(ale_device *device);
-
-/* Calls be_ale_cpu_execute, and then draws what the TIA has put off. */
-ale_execute be_ale_picture_execute;
 
 #endif

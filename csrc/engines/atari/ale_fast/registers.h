@@ -8,8 +8,9 @@
 /* X(number) with the numbers of all registers, two hexadecimal digits. */
 #define BE_ALE_REGISTERS(X) BE_ALE_ROW(X, 0) BE_ALE_ROW(X, 1) BE_ALE_ROW(X, 2) BE_ALE_ROW(X, 3)
 #define BE_ALE_ROW(X, h)                                                                                               \
-    X(h##0) X(h##1) X(h##2) X(h##3) X(h##4) X(h##5) X(h##6) X(h##7) X(h##8) X(h##9) X(h##a) X(h##b) X(h##c) X(h##d)     \
-    X(h##e) X(h##f)
+    X(h##0)                                                                                                            \
+    X(h##1) X(h##2) X(h##3) X(h##4) X(h##5) X(h##6) X(h##7) X(h##8) X(h##9) X(h##a) X(h##b) X(h##c) X(h##d) X(h##e)    \
+        X(h##f)
 
 /* Writes to a register when console->system->cycles have passed. May set the processor's status; WSYNC (02) changes
  * the cycles. */
@@ -21,9 +22,15 @@ BE_ALE_REGISTERS(DECLARE)
  * bits are those of console->system->bus. */
 unsigned be_ale_read(be_ale_console *console, unsigned address);
 
-/* To be called when the processor begins and when it has ended, whenever the library calls it. */
-void be_ale_picture_begin(be_ale_console *console);
-void be_ale_picture_end(be_ale_console *console);
+/* All of them, by their numbers. */
+extern void (*const be_ale_writes[64])(be_ale_console *console, unsigned value);
+
+/* To be called before the processor begins. */
+void be_ale_registers_begin(be_ale_console *console);
+
+/* The two functions of the picture chip that the library calls. */
+void be_ale_picture_poke(ale_device *device, uint16_t address, uint8_t value);
+uint8_t be_ale_picture_peek(ale_device *device, uint16_t address);
 
 /* How many clocks after a write the new value counts. */
 static inline int32_t be_ale_delay_of(const be_ale_console *console, unsigned number, uint32_t cycles) {
@@ -57,8 +64,7 @@ static inline int be_ale_repeats(const be_ale_console *console, unsigned number,
     case 0x07:
     case 0x08:
     case 0x09:
-    case 0x0a: /* the playfield */
-    case 0x0d:
+    case 0x0d: /* the playfield */
     case 0x0e:
     case 0x0f:
     case 0x0b: /* reflections */
@@ -77,6 +83,9 @@ static inline int be_ale_repeats(const be_ale_console *console, unsigned number,
     case 0x28: /* missiles that are locked */
     case 0x29:
         return console->last[number] == value;
+    case 0x0a: /* how the playfield is drawn; of this, some may count only from the next line on */
+        return console->last[number] == value &&
+               t->mask_field == be_ale_picture_library.fields + (value & 1 ? ALE_WIDTH : 0);
     case 0x1b: /* players, which also take over a value of the other one */
         return t->grp[0] == value && t->grp[1] == t->old_grp[1];
     case 0x1c:
@@ -91,8 +100,7 @@ static inline int be_ale_repeats(const be_ale_console *console, unsigned number,
 #define BE_ALE_STORE(console, number, value, cycles, AFTER)                                                            \
     do {                                                                                                               \
         const unsigned value_ = (value) & 0xff;                                                                        \
-        if ((cycles) < (console)->quiet_until &&                                                                       \
-            (0x##number == 2 || be_ale_repeats(console, 0x##number, value_))) {                                        \
+        if ((cycles) < (console)->quiet_until && (0x##number == 2 || be_ale_repeats(console, 0x##number, value_))) {   \
             (console)->touched = (int32_t)((cycles) * 3) + be_ale_delay_of(console, 0x##number, cycles);               \
             if (0x##number == 2) {                                                                                     \
                 const uint32_t spent_ = ((cycles) - (console)->frame_cycle) % 76;                                      \

@@ -1,4 +1,4 @@
-/* Draws LANES pixels at a time. picture.c includes this file once for each LANES, which divides the width of a line.
+/* Draws LANES pixels at a time. drawing.c includes this file once for each LANES, which divides the width of a line.
  * WIDE makes names for each, and TARGET says which instruction set the functions need. (A lane of a vector is meant
  * here, not a copy of an environment.) */
 
@@ -64,19 +64,17 @@ TARGET __attribute__((noinline)) static void WIDE(collide)(ale_picture *t, const
     }
 }
 
-/* Draws the pixels of a line from x to end. None of them is blanked, and some object is enabled. */
-TARGET static void WIDE(draw_objects)(ale_picture *t, uint8_t *line, unsigned x, unsigned end) {
+TARGET static void WIDE(draw)(be_ale_console *c, uint8_t *line, unsigned x, unsigned end, unsigned black) {
+    ale_picture *t = c->picture;
     const unsigned enabled = t->enabled, mode = t->field_mode;
-    const int score = (mode & ALE_SCORE) && (!(mode & ALE_ON_TOP) || enabled == ALE_FIELD);
-    const int on_top = (mode & ALE_ON_TOP) && !score;
+    const int score = shows_score(t), on_top = (mode & ALE_ON_TOP) && !score, draws = c->draws;
     const uint64_t field_of_line = enabled & ALE_FIELD ? field_bits(t) : 0;
     const lanes back = splat(t->colors[ALE_COLOR_BACK]), front = splat(t->colors[ALE_COLOR_FIELD]);
     const lanes color0 = splat(t->colors[ALE_COLOR_P0]), color1 = splat(t->colors[ALE_COLOR_P1]);
     const lanes shape0 = splat(t->shape[0]), shape1 = splat(t->shape[1]);
-    /* Most collisions are known from the lines above. */
-    const int may_collide = (LIB.collisions[enabled & 0x3f] & ~t->collisions) != 0;
-    unsigned until = end;
-    if (end & 3 && (end & ~3u) >= x && fours(enabled | mode) && free_of_sprites(t, end & ~3u)) until = (end & ~3u) + 4;
+    const int may_collide = be_ale_may_collide(t);
+    const unsigned until = draws ? drawn_until(c, line, x, end) : end;
+    lanes differs = {0};
     for (unsigned start = x / LANES * LANES; start < end; start += LANES) {
         lanes p0 = {0}, m0 = {0}, p1 = {0}, m1 = {0}, ball = {0}, result = back;
         const lanes field = field_lanes((unsigned)(field_of_line >> start / 4));
@@ -96,6 +94,7 @@ TARGET static void WIDE(draw_objects)(ale_picture *t, uint8_t *line, unsigned x,
                 WIDE(collide)(t, pixels, &shared);
             }
         }
+        if (!draws) continue;
         if (LIKELY(!score)) {
             result = choose(still, front, result);
             result = choose(all1, color1, result);
@@ -108,9 +107,29 @@ TARGET static void WIDE(draw_objects)(ale_picture *t, uint8_t *line, unsigned x,
             result = choose(all1 | (field & ~half), color1, result);
             result = choose(all0 | (field & half), color0, result);
         }
-        if (partly) result = choose(between(start, x, until), result, load(line + start));
+        const lanes present = load(line + start);
+        if (start < black) result &= ~between(start, 0, black);
+        if (partly) result = choose(between(start, x, until), result, present);
+        differs |= result ^ present;
         memcpy(line + start, &result, sizeof result);
     }
+    if (any(differs)) mark(c, line);
+}
+
+TARGET static void WIDE(fill)(be_ale_console *c, uint8_t *pixel, unsigned number, unsigned value) {
+    const lanes all = splat(value);
+    lanes differs = {0};
+    unsigned at = 0;
+    for (; at + LANES <= number; at += LANES) {
+        differs |= load(pixel + at) ^ all;
+        memcpy(pixel + at, &all, sizeof all);
+    }
+    if (at < number) {
+        const lanes present = load(pixel + at), result = choose(between(0, 0, number - at), all, present);
+        differs |= result ^ present;
+        memcpy(pixel + at, &result, sizeof result);
+    }
+    if (any(differs)) mark(c, pixel);
 }
 
 #undef lanes
