@@ -19,11 +19,11 @@
 void (*be_ale_cpu_interrupt)(ale_cpu *);
 uint8_t (*be_ale_cpu_riot_peek)(ale_device *, uint16_t address);
 
-#define CYCLES(opcode) BE_ALE_CYCLES(OP_##opcode),
-const uint8_t be_ale_cpu_cycles[256] = {BE_ALE_OPCODES(CYCLES)};
+#define CYCLES(opcode, unused) BE_ALE_CYCLES(OP_##opcode),
+const uint8_t be_ale_cpu_cycles[256] = {BE_ALE_OPCODES(CYCLES, )};
 
-#define BYTES(opcode) BE_ALE_BYTES(OP_##opcode),
-static const uint8_t bytes_of[256] = {BE_ALE_OPCODES(BYTES)};
+#define BYTES(opcode, unused) BE_ALE_BYTES(OP_##opcode),
+static const uint8_t bytes_of[256] = {BE_ALE_OPCODES(BYTES, )};
 
 /* What the slow paths need to know about the fast one. */
 typedef struct core {
@@ -331,8 +331,8 @@ static uint32_t load32(uintptr_t from) {
     cpu->status |= ALE_FATAL;                                                                                          \
     limit = 0;
 
-#define LABEL(opcode) &&op_##opcode,
-#define RUN(opcode)                                                                                                    \
+#define LABEL(opcode, unused) &&op_##opcode,
+#define RUN(opcode, unused)                                                                                            \
     op_##opcode : {                                                                                                    \
         cycles += BE_ALE_CYCLES(OP_##opcode);                                                                          \
         BE_ALE_DO(RUN_, OP_##opcode)                                                                                   \
@@ -340,7 +340,7 @@ static uint32_t load32(uintptr_t from) {
     }
 
 uint8_t be_ale_cpu_execute(ale_cpu *cpu, uint32_t number) {
-    static const void *const labels[256] = {BE_ALE_OPCODES(LABEL)};
+    static const void *const labels[256] = {BE_ALE_OPCODES(LABEL, )};
     core m = {.cpu = cpu, .system = cpu->system};
     const ale_page *const pages = m.system->pages;
     uint8_t line[4] = {0}; /* the bytes of an instruction that lies in two pages */
@@ -391,7 +391,7 @@ refill:
         goto *labels[word & 0xff];
     }
 
-    BE_ALE_OPCODES(RUN)
+    BE_ALE_OPCODES(RUN, )
 
 finished:
     SAVE_REGISTERS;

@@ -263,27 +263,28 @@
 #define OP_fe MODIFY, ABSOLUTE_X, 7, INC
 #define OP_ff MODIFY_BOTH, ABSOLUTE_X, 7, INC, SBC
 
-/* X(opcode) with each of them, two hexadecimal digits. */
-#define BE_ALE_OPCODES(X)                                                                                              \
-    BE_ALE_SIXTEEN(X, 0)                                                                                               \
-    BE_ALE_SIXTEEN(X, 1)                                                                                               \
-    BE_ALE_SIXTEEN(X, 2)                                                                                               \
-    BE_ALE_SIXTEEN(X, 3)                                                                                               \
-    BE_ALE_SIXTEEN(X, 4)                                                                                               \
-    BE_ALE_SIXTEEN(X, 5)                                                                                               \
-    BE_ALE_SIXTEEN(X, 6)                                                                                               \
-    BE_ALE_SIXTEEN(X, 7)                                                                                               \
-    BE_ALE_SIXTEEN(X, 8)                                                                                               \
-    BE_ALE_SIXTEEN(X, 9)                                                                                               \
-    BE_ALE_SIXTEEN(X, a)                                                                                               \
-    BE_ALE_SIXTEEN(X, b)                                                                                               \
-    BE_ALE_SIXTEEN(X, c)                                                                                               \
-    BE_ALE_SIXTEEN(X, d)                                                                                               \
-    BE_ALE_SIXTEEN(X, e)                                                                                               \
-    BE_ALE_SIXTEEN(X, f)
-#define BE_ALE_SIXTEEN(X, h)                                                                                           \
-    X(h##0) X(h##1) X(h##2) X(h##3) X(h##4) X(h##5) X(h##6) X(h##7) X(h##8) X(h##9) X(h##a) X(h##b) X(h##c)            \
-    X(h##d) X(h##e) X(h##f)
+/* X(opcode, more) with each of them, two hexadecimal digits; `more` may be empty. */
+#define BE_ALE_OPCODES(X, more)                                                                                        \
+    BE_ALE_SIXTEEN(X, more, 0)                                                                                         \
+    BE_ALE_SIXTEEN(X, more, 1)                                                                                         \
+    BE_ALE_SIXTEEN(X, more, 2)                                                                                         \
+    BE_ALE_SIXTEEN(X, more, 3)                                                                                         \
+    BE_ALE_SIXTEEN(X, more, 4)                                                                                         \
+    BE_ALE_SIXTEEN(X, more, 5)                                                                                         \
+    BE_ALE_SIXTEEN(X, more, 6)                                                                                         \
+    BE_ALE_SIXTEEN(X, more, 7)                                                                                         \
+    BE_ALE_SIXTEEN(X, more, 8)                                                                                         \
+    BE_ALE_SIXTEEN(X, more, 9)                                                                                         \
+    BE_ALE_SIXTEEN(X, more, a)                                                                                         \
+    BE_ALE_SIXTEEN(X, more, b)                                                                                         \
+    BE_ALE_SIXTEEN(X, more, c)                                                                                         \
+    BE_ALE_SIXTEEN(X, more, d)                                                                                         \
+    BE_ALE_SIXTEEN(X, more, e)                                                                                         \
+    BE_ALE_SIXTEEN(X, more, f)
+#define BE_ALE_SIXTEEN(X, more, h)                                                                                     \
+    X(h##0, more) X(h##1, more) X(h##2, more) X(h##3, more) X(h##4, more) X(h##5, more)                                \
+    X(h##6, more) X(h##7, more) X(h##8, more) X(h##9, more) X(h##a, more) X(h##b, more)                                \
+    X(h##c, more) X(h##d, more) X(h##e, more) X(h##f, more)
 /* clang-format on */
 
 /* DO(prefix, OP_..., more) is prefix##FORM(MODE, CYCLES, ..., more). */
