@@ -240,7 +240,7 @@ static int leave_out_turns(uint64_t seed, int runs) {
                 if (riot.timer - 1 - (since + (expected + 1) * of_turn) / interval <= 0) break;
             }
         }
-        wrong += idle_turns(&riot.device, address, cycles, of_turn, left) != expected;
+        wrong += be_ale_idle_turns(&riot.device, address, cycles, of_turn, left) != expected;
         left_out += expected > 0;
     }
     be_ale_cpu_riot_peek = NULL;

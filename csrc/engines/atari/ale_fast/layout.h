@@ -85,6 +85,12 @@ extern void (*be_ale_cpu_interrupt)(ale_cpu *);
  * in full. */
 extern uint8_t (*be_ale_cpu_riot_peek)(ale_device *, uint16_t address);
 
+/* Games wait for the timer in loops of two instructions, which read it and branch back while it is not 0. Returns how
+ * many turns of such a loop can be left out so that the timer is still not 0 afterwards, if `left` instructions are to
+ * be executed. Until it is 0, reading it changes nothing. */
+uint32_t be_ale_idle_turns(const ale_device *device, unsigned address, uint32_t cycles, uint32_t cycles_of_turn,
+                           uint32_t left);
+
 /* The values that be_ale_cpu_execute expects in ale_cpu.cycles_of. */
 extern const uint8_t be_ale_cpu_cycles[256];
 
