@@ -10,6 +10,7 @@
 
 #ifdef BE_HAVE_ALE_FAST
 #include "engines/atari/ale_fast/beam.h"
+#include "engines/atari/ale_fast/stretches.h"
 
 #define BLACK_PIXELS 8
 
@@ -34,8 +35,12 @@ static inline void end_line(ale_picture *t) {
 static inline void draw(be_ale_console *c, uint8_t *pixel, unsigned x, unsigned number, unsigned black) {
     const ale_picture *t = c->picture;
     const int dark = (t->vblank & 2) != 0;
-    if (!dark && t->enabled != 0 && (c->draws || be_ale_may_collide(t))) {
-        be_ale_drawing_of.draw(c, pixel - x, x, x + number, black);
+    if (!dark && t->enabled != 0) {
+        be_ale_stretch s = {
+            .x = x, .end = x + number, .black = black, .objects = t->enabled, .shared = be_ale_may_collide(t)};
+        if (!c->draws && !s.shared) return;
+        if (t->enabled & ALE_FIELD) s.field = be_ale_field_of_line(t);
+        if (c->draws || be_ale_may_share(c, &s)) be_ale_drawing_of.draw(c, pixel - x, &s);
     } else if (c->draws) {
         const unsigned some = black <= x ? 0 : black - x < number ? black - x : number;
         if (some) be_ale_drawing_of.fill(c, pixel, some, 0);

@@ -44,6 +44,7 @@ struct be_ale_console {
     uint32_t quiet_until; /* before this cycle, writes that change nothing can be left out */
     uint32_t stop_cycle;  /* what quiet_until is when there is no other reason against it */
     uint32_t frame_cycle; /* lines begin at this cycle and every 76 cycles later; it may be "negative" */
+    uint8_t stale;        /* whether masks may not fit what they are made from: they are not part of saved states */
     int32_t touched;      /* up to where pixels are due because of writes that were left out */
     uint32_t known_pins;  /* what is known of the controllers' pins in this frame: see controllers.c */
     uint32_t pins[6];
@@ -56,6 +57,8 @@ struct be_ale_console {
     uint8_t *blackened;  /* up to where pixels are black after a late HMOVE, unless they are drawn again */
     uint8_t *written;    /* up to where the last pixels were written: a bit farther than they are drawn */
     ale_undrawn *record; /* where the frame is recorded, or NULL */
+    const uint8_t *grouped[5]; /* masks of sprites, and in which groups of pixels they have some: see stretches.h */
+    uint64_t groups[5];
 
     /* ---- frames and pictures: see frames.c ---- */
     int looks;              /* whether the next frame is expected to be looked at */

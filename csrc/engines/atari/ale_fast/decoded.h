@@ -316,15 +316,22 @@
     if (UNLIKELY(gone)) STOP(at, k, 1);
 #define DECODED_PHA(MODE, CYCLES, KIND, at, k) PUSH(a, at, k)
 #define DECODED_PHP(MODE, CYCLES, KIND, at, k) PUSH(FLAGS, at, k)
-#define PULL(at, k, CYCLES)                                                                                            \
-    if (UNLIKELY(sp < 0x80 || sp > 0xfe)) DECLINE(at, k, CYCLES);                                                      \
-    sp++;                                                                                                              \
-    const unsigned value = ram[sp & 0x7f];
+#define IS_STACK_RAM LIKELY(sp >= 0x80 && sp <= 0xfe)
+/* Breakout's stack reaches down to the picture chip, which is read twice. */
 #define DECODED_PLA(MODE, CYCLES, KIND, at, k)                                                                         \
-    PULL(at, k, CYCLES)                                                                                                \
+    unsigned value;                                                                                                    \
+    if (IS_STACK_RAM) {                                                                                                \
+        value = ram[++sp & 0x7f];                                                                                      \
+    } else {                                                                                                           \
+        if (sp >= 0x7f) DECLINE(at, k, CYCLES);                                                                        \
+        TIA_PEEK(sp, ip[at].opcode);                                                                                   \
+        sp++;                                                                                                          \
+        TIA_PEEK(sp, value);                                                                                           \
+    }                                                                                                                  \
     LDA;
 #define DECODED_PLP(MODE, CYCLES, KIND, at, k)                                                                         \
-    PULL(at, k, CYCLES)                                                                                                \
-    SET_FLAGS(value);
+    if (!IS_STACK_RAM) DECLINE(at, k, CYCLES);                                                                         \
+    const unsigned flags = ram[++sp & 0x7f];                                                                           \
+    SET_FLAGS(flags);
 
 #endif

@@ -19,10 +19,18 @@ static inline int be_ale_may_collide(const ale_picture *t) {
     return (LIB.collisions[t->enabled & 0x3f] & ~t->collisions) != 0;
 }
 
+/* The pixels of a line from x to end. */
+typedef struct be_ale_stretch {
+    unsigned x, end;
+    unsigned black;   /* pixels before this one are black */
+    unsigned objects; /* those that may have pixels here */
+    int shared;       /* whether two of them may share a pixel, and it matters */
+    uint64_t field;   /* the playfield of the whole line, with a bit for each four pixels; 0 if it is not an object */
+} be_ale_stretch;
+
 typedef struct be_ale_drawing {
-    /* Notes collisions in the pixels of a line from x to end. If console->draws, also draws these pixels (`line` is the
-     * first pixel of the line), and makes those before `black` black. */
-    void (*draw)(be_ale_console *console, uint8_t *line, unsigned x, unsigned end, unsigned black);
+    /* Notes collisions if stretch->shared. If console->draws, draws the pixels; `line` is the first of the line. */
+    void (*draw)(be_ale_console *console, uint8_t *line, const be_ale_stretch *stretch);
     /* Gives pixels of one line a value. */
     void (*fill)(be_ale_console *console, uint8_t *pixel, unsigned number, unsigned value);
 } be_ale_drawing;

@@ -31,58 +31,74 @@ __attribute__((noinline)) static void collide(ale_picture *t, const uint64_t *pi
     }
 }
 
-TARGET static void draw_bits(be_ale_console *c, uint8_t *line, unsigned x, unsigned end, unsigned black) {
+/* The pixels of the objects in 64 pixels from `start` on. */
+TARGET static inline __attribute__((always_inline)) void
+load_objects(const ale_picture *t, const be_ale_stretch *s, unsigned start, uint64_t shown, uint64_t *pixels) {
+    const unsigned objects = s->objects;
+    for (unsigned i = 0; i < 6; i++) pixels[i] = 0;
+    for (unsigned i = 0; i < 2; i++) {
+        if (objects & ALE_P0 << 2 * i) {
+            const __m512i mask = _mm512_maskz_loadu_epi8(shown, t->mask_player[i] + start);
+            pixels[2 * i] = _mm512_test_epi8_mask(mask, _mm512_set1_epi8((char)t->shape[i]));
+        }
+        if (objects & ALE_M0 << 2 * i) pixels[2 * i + 1] = load_bits(shown, t->mask_missile[i] + start);
+    }
+    if (objects & ALE_BALL) pixels[4] = load_bits(shown, t->mask_ball + start);
+    if (objects & ALE_FIELD) { /* a bit of it has four pixels */
+        pixels[5] = _pdep_u64(s->field >> start / 4 & 0xffff, UINT64_C(0x1111111111111111)) * 15 & shown;
+    }
+}
+
+TARGET static inline void note_collisions(ale_picture *t, const uint64_t *all, uint64_t counts) {
+    const uint64_t all0 = all[0] | all[1], all1 = all[2] | all[3], still = all[4] | all[5];
+    const uint64_t shared =
+        (all[0] & all[1]) | (all[2] & all[3]) | (all[4] & all[5]) | (all0 & all1) | ((all0 | all1) & still);
+    if (LIKELY(!(shared & counts))) return;
+    uint64_t pixels[6];
+    for (unsigned i = 0; i < 6; i++) pixels[i] = all[i] & counts;
+    collide(t, pixels);
+}
+
+TARGET static void draw_bits(be_ale_console *c, uint8_t *line, const be_ale_stretch *s) {
     ale_picture *t = c->picture;
-    const unsigned enabled = t->enabled, mode = t->field_mode;
-    const int score = shows_score(t), on_top = (mode & ALE_ON_TOP) && !score, draws = c->draws;
-    const uint64_t field_of_line = enabled & ALE_FIELD ? field_bits(t) : 0;
+    const unsigned x = s->x, end = s->end;
+    uint64_t pixels[6];
+    if (!c->draws) {
+        for (unsigned start = x & ~63u; start < end; start += 64) {
+            const uint64_t counts = range(start, x, end);
+            load_objects(t, s, start, counts, pixels);
+            note_collisions(t, pixels, counts);
+        }
+        return;
+    }
+    const int score = shows_score(t), on_top = (t->field_mode & ALE_ON_TOP) && !score;
     const __m512i back = _mm512_set1_epi8((char)t->colors[ALE_COLOR_BACK]);
     const __m512i front = _mm512_set1_epi8((char)t->colors[ALE_COLOR_FIELD]);
     const __m512i color0 = _mm512_set1_epi8((char)t->colors[ALE_COLOR_P0]);
     const __m512i color1 = _mm512_set1_epi8((char)t->colors[ALE_COLOR_P1]);
-    const __m512i shape0 = _mm512_set1_epi8((char)t->shape[0]), shape1 = _mm512_set1_epi8((char)t->shape[1]);
-    const int may_collide = be_ale_may_collide(t);
-    const unsigned until = draws ? drawn_until(c, line, x, end) : end;
+    const unsigned until = drawn_until(c, line, s);
     uint64_t differs = 0;
     for (unsigned start = x & ~63u; start < end; start += 64) {
         const uint64_t shown = range(start, x, until);
-        uint64_t p0 = 0, p1 = 0, m0 = 0, m1 = 0, ball = 0, field = 0;
-        if (enabled & ALE_P0) {
-            p0 = _mm512_test_epi8_mask(_mm512_maskz_loadu_epi8(shown, t->mask_player[0] + start), shape0);
-        }
-        if (enabled & ALE_P1) {
-            p1 = _mm512_test_epi8_mask(_mm512_maskz_loadu_epi8(shown, t->mask_player[1] + start), shape1);
-        }
-        if (enabled & ALE_M0) m0 = load_bits(shown, t->mask_missile[0] + start);
-        if (enabled & ALE_M1) m1 = load_bits(shown, t->mask_missile[1] + start);
-        if (enabled & ALE_BALL) ball = load_bits(shown, t->mask_ball + start);
-        if (enabled & ALE_FIELD) { /* a bit of it has four pixels */
-            field = _pdep_u64(field_of_line >> start / 4 & 0xffff, UINT64_C(0x1111111111111111)) * 15 & shown;
-        }
-        uint64_t all0 = p0 | m0, all1 = p1 | m1, still = ball | field;
-        if (may_collide) {
-            const uint64_t shared = (p0 & m0) | (p1 & m1) | (ball & field) | (all0 & all1) | ((all0 | all1) & still);
-            const uint64_t counts = range(start, x, end);
-            if (UNLIKELY(shared & counts)) {
-                const uint64_t pixels[6] = {p0 & counts, m0 & counts,   p1 & counts,
-                                            m1 & counts, ball & counts, field & counts};
-                collide(t, pixels);
-            }
-        }
-        if (!draws) continue;
-        if (score) {
+        load_objects(t, s, start, shown, pixels);
+        if (s->shared) note_collisions(t, pixels, range(start, x, end));
+        uint64_t all0 = pixels[0] | pixels[1], all1 = pixels[2] | pixels[3], still = pixels[4] | pixels[5];
+        if (UNLIKELY(score)) {
             const uint64_t half = first(start < ALE_WIDTH / 2 ? ALE_WIDTH / 2 - start : 0); /* the line's left half */
-            still = ball;
-            all0 |= field & half;
-            all1 |= field & ~half;
+            still = pixels[4];
+            all0 |= pixels[5] & half;
+            all1 |= pixels[5] & ~half;
         }
         __m512i result = _mm512_mask_mov_epi8(back, still, front);
         result = _mm512_mask_mov_epi8(result, all1, color1);
         result = _mm512_mask_mov_epi8(result, all0, color0);
-        if (on_top) result = _mm512_mask_mov_epi8(result, still, front);
-        if (start < black) result = _mm512_maskz_mov_epi8(~first(black - start), result);
-        differs |= _mm512_mask_cmpneq_epi8_mask(shown, _mm512_maskz_loadu_epi8(shown, line + start), result);
+        if (UNLIKELY(on_top)) result = _mm512_mask_mov_epi8(result, still, front);
+        if (UNLIKELY(start < s->black)) result = _mm512_maskz_mov_epi8(~first(s->black - start), result);
+        const uint64_t other =
+            _mm512_mask_cmpneq_epi8_mask(shown, _mm512_maskz_loadu_epi8(shown, line + start), result);
+        if (other == 0) continue; /* what has just been written is slow to read */
         _mm512_mask_storeu_epi8(line + start, shown, result);
+        differs = 1;
     }
     if (differs) mark(c, line);
 }

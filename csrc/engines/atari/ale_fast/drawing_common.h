@@ -2,7 +2,7 @@
 #ifndef BE_ALE_DRAWING_COMMON_H
 #define BE_ALE_DRAWING_COMMON_H
 
-#include "engines/atari/ale_fast/drawing.h"
+#include "engines/atari/ale_fast/stretches.h"
 
 #include <string.h>
 
@@ -18,14 +18,6 @@ static inline int shows_score(const ale_picture *t) {
     return (t->field_mode & ALE_SCORE) && (!(t->field_mode & ALE_ON_TOP) || t->enabled == ALE_FIELD);
 }
 
-/* The playfield of a line, with a bit for each four pixels. */
-static inline uint64_t field_bits(const ale_picture *t) {
-    const uint32_t field = t->field, pf0 = field & 0xf, pf1 = field >> 4 & 0xff, pf2 = field >> 12 & 0xff;
-    const uint64_t left = pf0 | (uint32_t)be_ale_reversed[pf1] << 4 | pf2 << 12;
-    if (t->mask_field == LIB.fields) return left | left << 20;
-    return left | (uint64_t)(be_ale_reversed[pf2] | pf1 << 8 | (uint32_t)be_ale_reversed[pf0 << 4] << 16) << 20;
-}
-
 /* Whether the library has a way of its own to draw these objects: only then it draws four pixels at once. */
 static inline int fours(unsigned objects) {
 #define ALWAYS                                                                                                         \
@@ -37,26 +29,11 @@ static inline int fours(unsigned objects) {
     return ways[objects >> 6] >> (objects & 63) & 1;
 }
 
-static inline const uint8_t *mask_of(const ale_picture *t, unsigned object) {
-    switch (object) {
-    case ALE_P0:
-        return t->mask_player[0];
-    case ALE_M0:
-        return t->mask_missile[0];
-    case ALE_P1:
-        return t->mask_player[1];
-    case ALE_M1:
-        return t->mask_missile[1];
-    default:
-        return t->mask_ball;
-    }
-}
-
 /* Whether the four pixels from x on are free of enabled sprites, whatever their shape. */
 static inline int free_of_sprites(const ale_picture *t, unsigned x) {
     for (unsigned left = t->enabled & 0x1f; left; left &= left - 1) {
         uint32_t four;
-        memcpy(&four, mask_of(t, left & -left) + x, sizeof four);
+        memcpy(&four, be_ale_mask_of(t, (unsigned)__builtin_ctz(left)) + x, sizeof four);
         if (four) return 0;
     }
     return 1;
@@ -64,10 +41,10 @@ static inline int free_of_sprites(const ale_picture *t, unsigned x) {
 
 /* Up to where the library draws a stretch that ends at `end`: if its last four pixels are free of sprites, to the end
  * of the four. This can be seen only if a frame ends there. */
-static inline unsigned drawn_until(be_ale_console *c, uint8_t *line, unsigned x, unsigned end) {
+static inline unsigned drawn_until(be_ale_console *c, uint8_t *line, const be_ale_stretch *s) {
     const ale_picture *t = c->picture;
-    const unsigned four = end & ~3u;
-    if (four == end || four < x || !fours(t->enabled | t->field_mode) || !free_of_sprites(t, four)) return end;
+    const unsigned end = s->end, four = end & ~3u;
+    if (four == end || four < s->x || !fours(t->enabled | t->field_mode) || !free_of_sprites(t, four)) return end;
     c->written = line + four + 4;
     return four + 4;
 }

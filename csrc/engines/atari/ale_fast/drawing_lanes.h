@@ -64,29 +64,27 @@ TARGET __attribute__((noinline)) static void WIDE(collide)(ale_picture *t, const
     }
 }
 
-TARGET static void WIDE(draw)(be_ale_console *c, uint8_t *line, unsigned x, unsigned end, unsigned black) {
+TARGET static void WIDE(draw)(be_ale_console *c, uint8_t *line, const be_ale_stretch *s) {
     ale_picture *t = c->picture;
-    const unsigned enabled = t->enabled, mode = t->field_mode;
-    const int score = shows_score(t), on_top = (mode & ALE_ON_TOP) && !score, draws = c->draws;
-    const uint64_t field_of_line = enabled & ALE_FIELD ? field_bits(t) : 0;
+    const unsigned objects = s->objects, x = s->x, end = s->end;
+    const int score = shows_score(t), on_top = (t->field_mode & ALE_ON_TOP) && !score, draws = c->draws;
     const lanes back = splat(t->colors[ALE_COLOR_BACK]), front = splat(t->colors[ALE_COLOR_FIELD]);
     const lanes color0 = splat(t->colors[ALE_COLOR_P0]), color1 = splat(t->colors[ALE_COLOR_P1]);
     const lanes shape0 = splat(t->shape[0]), shape1 = splat(t->shape[1]);
-    const int may_collide = be_ale_may_collide(t);
-    const unsigned until = draws ? drawn_until(c, line, x, end) : end;
+    const unsigned until = draws ? drawn_until(c, line, s) : end;
     lanes differs = {0};
     for (unsigned start = x / LANES * LANES; start < end; start += LANES) {
         lanes p0 = {0}, m0 = {0}, p1 = {0}, m1 = {0}, ball = {0}, result = back;
-        const lanes field = field_lanes((unsigned)(field_of_line >> start / 4));
-        if (enabled & ALE_P0) p0 = (lanes)((load(t->mask_player[0] + start) & shape0) != 0);
-        if (enabled & ALE_P1) p1 = (lanes)((load(t->mask_player[1] + start) & shape1) != 0);
+        const lanes field = field_lanes((unsigned)(s->field >> start / 4));
+        if (objects & ALE_P0) p0 = (lanes)((load(t->mask_player[0] + start) & shape0) != 0);
+        if (objects & ALE_P1) p1 = (lanes)((load(t->mask_player[1] + start) & shape1) != 0);
         /* These masks consist of 0 and 1. */
-        if (enabled & ALE_M0) m0 = -load(t->mask_missile[0] + start);
-        if (enabled & ALE_M1) m1 = -load(t->mask_missile[1] + start);
-        if (enabled & ALE_BALL) ball = -load(t->mask_ball + start);
+        if (objects & ALE_M0) m0 = -load(t->mask_missile[0] + start);
+        if (objects & ALE_M1) m1 = -load(t->mask_missile[1] + start);
+        if (objects & ALE_BALL) ball = -load(t->mask_ball + start);
         const int partly = start < x || start + LANES > end;
         const lanes all0 = p0 | m0, all1 = p1 | m1, still = ball | field;
-        if (may_collide) {
+        if (s->shared) {
             lanes shared = (p0 & m0) | (p1 & m1) | (ball & field) | (all0 & all1) | ((all0 | all1) & still);
             if (partly) shared &= between(start, x, end);
             if (UNLIKELY(any(shared))) {
@@ -108,7 +106,7 @@ TARGET static void WIDE(draw)(be_ale_console *c, uint8_t *line, unsigned x, unsi
             result = choose(all0 | (field & half), color0, result);
         }
         const lanes present = load(line + start);
-        if (start < black) result &= ~between(start, 0, black);
+        if (start < s->black) result &= ~between(start, 0, s->black);
         if (partly) result = choose(between(start, x, until), result, present);
         differs |= result ^ present;
         memcpy(line + start, &result, sizeof result);

@@ -171,16 +171,17 @@ static void move(be_ale_console *c, int32_t clock) {
         t->blanked = 0;
         c->quiet_until = 0;
     }
+    const int moved[5] = {by[t->hm[0]], by[t->hm[1]], by[t->hm[2]], by[t->hm[3]], by[t->hm[4]]};
     for (int i = 0; i < 5; i++) {
-        if (by[t->hm[i]]) t->position[i] = be_ale_wrapped(t->position[i] + by[t->hm[i]]);
+        if (moved[i]) t->position[i] = be_ale_wrapped(t->position[i] + moved[i]);
     }
-    /* Also of objects that stay where they are: a player's first copy may have been left out, and masks are not part of
-     * a state that was loaded. */
-    t->mask_ball = be_ale_ball_mask(t);
-    for (int i = 0; i < 2; i++) {
-        t->mask_player[i] = be_ale_player_mask(t, i);
-        place_missile(t, i);
-    }
+    /* A player's first copy may have been left out. */
+    t->mask_player[0] = be_ale_player_mask(t, 0);
+    t->mask_player[1] = be_ale_player_mask(t, 1);
+    if (moved[2] || c->stale) place_missile(t, 0);
+    if (moved[3] || c->stale) place_missile(t, 1);
+    if (moved[4] || c->stale) t->mask_ball = be_ale_ball_mask(t);
+    c->stale = 0;
     t->hmove_clock = clock;
     t->cosmic = 0;
 }
@@ -227,7 +228,7 @@ INLINE void move_missile_0(be_ale_console *c, unsigned motion, int32_t clock) {
     ale_picture *t = c->picture;
     if (t->hmove_clock + 63 == clock && t->hm[2] == 7 && motion == 6) {
         be_ale_flush(c);
-        t->cosmic = 1;
+        t->cosmic = c->stale = 1;
         t->cosmic_line = 0;
     }
     t->hm[2] = (uint8_t)motion;
@@ -391,7 +392,7 @@ void be_ale_registers_begin(be_ale_console *c) {
     static const uint8_t color_registers[4] = {0x09, 0x08, 0x06, 0x07};
     /* With color loss, what was written last is not known from the colors. */
     for (int k = 0; k < 4; k++) last[color_registers[k]] = t->color_loss ? UINT16_MAX : (uint8_t)t->colors[k];
-    last[0x0a] = t->mask_ball == be_ale_ball_mask(t) ? t->ctrlpf : UINT16_MAX; /* masks are not part of states */
+    last[0x0a] = t->mask_ball == be_ale_ball_mask(t) ? t->ctrlpf : UINT16_MAX;
     last[0x0b] = (uint8_t)(t->reflect[0] << 3);
     last[0x0c] = (uint8_t)(t->reflect[1] << 3);
     last[0x0d] = (uint8_t)(t->field << 4);
@@ -406,6 +407,7 @@ void be_ale_registers_begin(be_ale_console *c) {
     last[0x27] = t->vdelbl;
     last[0x28] = (uint8_t)(t->resmp[0] << 1);
     last[0x29] = (uint8_t)(t->resmp[1] << 1);
+    c->stale = 1;
     c->next_pixel = be_ale_next_pixel(t);
     c->frame_cycle = (uint32_t)(t->frame_clock / 3);
     c->stop_cycle = c->frame_cycle + (uint32_t)(t->most_lines + 1) * (ALE_LINE_CLOCKS / 3);
