@@ -21,10 +21,11 @@ static inline void be_ale_flush_all(be_ale_console *c) {
     if (t->due >= t->first_clock && t->drawn_clock < end) be_ale_draw_until(c, end);
 }
 
-/* At which clock the next pixel begins. */
+/* At which clock the next pixel begins. Nothing is drawn before the first visible line, even though the clock up to
+ * which pixels are drawn lies far before that line while the console has not finished a frame. */
 static inline int32_t be_ale_next_pixel(const ale_picture *t) {
-    const int32_t blank = t->clocks_left - ALE_WIDTH;
-    return t->drawn_clock + (blank > 0 ? blank : 0);
+    const int32_t blank = t->clocks_left - ALE_WIDTH, next = t->drawn_clock + (blank > 0 ? blank : 0);
+    return next < t->first_clock ? t->first_clock - 1 : next;
 }
 
 /* After the last pixel of a frame: pixels behind it that are black after a late HMOVE. Returns the end of what the
