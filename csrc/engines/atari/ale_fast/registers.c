@@ -127,8 +127,14 @@ INLINE void place_missile(ale_picture *t, int i) {
     t->mask_missile[i] = be_ale_missile_mask(t, i, be_ale_missile_size(t, i));
 }
 
+/* Draws what is due before something is compared with where missile 0 is, if that changes with each line. */
+INLINE void settle_missile(be_ale_console *c, int i) {
+    if (UNLIKELY(i == 0 && c->picture->cosmic)) be_ale_flush(c);
+}
+
 INLINE void set_nusiz(be_ale_console *c, int i, unsigned value) {
     ale_picture *t = c->picture;
+    settle_missile(c, i);
     SET(t->nusiz[i], value);
     SET(t->mask_player[i], be_ale_player_mask(t, i));
     SET(t->mask_missile[i], be_ale_missile_mask(t, i, be_ale_missile_size(t, i)));
@@ -207,6 +213,7 @@ INLINE void reset_missile(be_ale_console *c, int i, int32_t clock) {
     int position = x < ALE_BLANK_CLOCKS ? 2 : (x - 64) % ALE_WIDTH;
     if (i == 0 && since_move == 60 && x == 69) position = 8;
     if (i == 1 && since_move == 9 && x == 18) position = 3;
+    settle_missile(c, i);
     SET(t->position[2 + i], position);
     SET(t->mask_missile[i], be_ale_missile_mask(t, i, be_ale_missile_size(t, i)));
 }
