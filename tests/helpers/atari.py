@@ -24,6 +24,12 @@ def frames(usual):
     return int(os.environ.get("BATCHENV_ATARI_FRAMES", usual))
 
 
+def programs(usual):
+    """How many random programs of each kind are compared: BATCHENV_ATARI_PROGRAMS (1000 take an hour or so), or the
+    usual."""
+    return int(os.environ.get("BATCHENV_ATARI_PROGRAMS", usual))
+
+
 def id_of(game):
     """The id of a game by its ROM's name."""
     return "".join(word.capitalize() for word in game.split("_")) + "-v5"

@@ -25,9 +25,9 @@ SEQUENCES = [
 ]
 HANGING = {opcode for opcode, (form, _) in OPCODES.items() if form == "HANG"}
 STRAYING = {"BRK", "RTI", "RTS", "JMP", "JMP_INDIRECT", "JSR"}  # forms, after which the program may be anywhere
+STACK = {"PHA", "PHP", "PLA", "PLP"}
 MOVING = {0x9A, 0x9B, 0xBB}  # txs and undocumented ones: they move the stack
-SEDATE = [op for op, (form, _) in OPCODES.items() if form not in STRAYING and op not in HANGING | MOVING]
-EVEN = [opcode for opcode in SEDATE if OPCODES[opcode][0][:2] not in ("PH", "PL")]  # that leave the stack as it is
+SEDATE = [op for op, (form, _) in OPCODES.items() if form not in STRAYING | STACK and op not in HANGING | MOVING]
 UNWANTED = HANGING | {opcode for opcode, (form, _) in OPCODES.items() if form in STRAYING}
 WILD = [opcode for opcode in OPCODES if opcode not in HANGING]
 LOADS = [opcode for opcode, (form, mode) in OPCODES.items() if form in ("LOAD", "READ") and mode == "ABSOLUTE"]
@@ -89,12 +89,12 @@ class Lines:
             left -= pause + 5 + 3 * varies
         return None
 
-    def stars(self):
+    def stars(self, delay=None):
         """Stops missile 0 in the midst of its move: it moves on in every line from now on, and looks like stars."""
         self.store(0x70, MOTIONS[2])
         self.store(2, ENABLES[0])
         self.put(0x85, WSYNC, 0x85, HMOVE)
-        self.delay(self.rng.choice([16, 16, 15, 17]))
+        self.delay(delay or self.rng.choice([16, 16, 15, 17]))
         self.store(0x60, MOTIONS[2])
         for _ in range(8):
             self.put(0x85, WSYNC)
@@ -124,7 +124,7 @@ class Instructions(Lines):
         if draw < 0.4:  # memory
             return 0x80 | rng.randrange(128) | (rng.randrange(0x10000) & 0xED00 if other else 0)
         if draw < 0.6:  # the TIA
-            return (rng.choice(ANY) if rng.random() < 0.7 else self.byte() & 0x7F) | (
+            return (rng.choice(ANY) if rng.random() < 0.9 else self.byte() & 0x7F) | (
                 rng.randrange(0x10000) & 0xEF40 if other else 0
             )
         if draw < 0.7:  # the timer and the sticks
@@ -140,9 +140,9 @@ class Instructions(Lines):
             return rng.randrange(0x81, 0x100)
         if kind not in (None, "TIA", "ANY"):
             return int(kind, 16)
-        if form == "WRITE" and rng.random() < 0.8:
+        if form == "WRITE" and rng.random() < 0.9:
             return rng.choice(ANY)
-        return rng.randrange(0x80) if rng.random() < 0.9 else rng.choice([0x00, 0x02, 0x40, 0x3F, 0x7F])
+        return rng.randrange(1, 0x80) if rng.random() < 0.98 else rng.choice([0x00, 0x40])
 
     def absolute(self, kind):
         rng = self.rng
@@ -188,8 +188,11 @@ class Instructions(Lines):
                 self.code[at - 1] = len(self.code) - at
         self.branches = [branch for branch in self.branches if branch[1] >= 0]
 
-    def any_instruction(self, usual=SEDATE):
-        self.instruction(self.rng.choice(WILD if self.rng.random() < self.wildness else usual))
+    def any_instruction(self):
+        self.instruction(self.rng.choice(WILD if self.rng.random() < self.wildness else SEDATE))
+
+    def reset_stack(self):
+        self.put(0xA2, 0xFF if self.rng.random() < 0.98 else self.byte(), 0x9A)  # ldx #255; txs
 
     def subroutines(self, number):
         """Some that can be called from here on. Returns where they are."""
@@ -197,7 +200,7 @@ class Instructions(Lines):
         for _ in range(number):
             found.append(self.here)
             for _ in range(self.rng.randrange(8)):
-                self.any_instruction(EVEN)
+                self.any_instruction()
             self.branches.clear()
             self.put(0x60)  # rts
         self.own_calls = self.own_calls + found
@@ -234,8 +237,8 @@ class Instructions(Lines):
             if rng.random() < 0.3:
                 p.put(rng.choice([0x85, 0xE6, 0xC6, 0x86, 0x46, 0x26]), first + rng.randrange(len(p.code) + 8))
             else:
-                p.any_instruction(EVEN)
-        p.put(rng.choice([0x60, 0x60, 0x60, 0x40, 0xEA]))  # rts
+                p.any_instruction()
+        p.put(rng.choice([0x60] * 20 + [0x40, 0xEA]))  # rts
         if rng.random() < 0.5:
             for k, byte in enumerate(p.code):
                 self.store(byte, (first + k) & 0xFF)
@@ -261,8 +264,11 @@ class Instructions(Lines):
         if draw < 0.3:
             self.any_instruction()
         elif draw < 0.6:
-            for opcode, kind in rng.choice(SEQUENCES):
+            sequence = rng.choice(SEQUENCES)
+            for opcode, kind in sequence:
                 self.instruction(opcode, kind)
+            if any(OPCODES[opcode][0] in STACK or opcode in MOVING for opcode, _ in sequence):
+                self.reset_stack()
         elif draw < 0.7:
             self.line()
         elif draw < 0.73:
@@ -270,7 +276,7 @@ class Instructions(Lines):
         elif draw < 0.78:
             self.put(0x85, WSYNC)
         elif draw < 0.81:  # a jump through a pointer
-            pointer = rng.choice([0x85, 0xFF, 0xFE, rng.randrange(0x80, 0x100)])
+            pointer = rng.randrange(0x81, 0xFF) if rng.random() < 0.97 else 0xFF
             self.point(pointer, self.here + 11)  # behind the jump
             self.put(0x6C, pointer, rng.choice([0, 0, 1]))
         elif draw < 0.84:
@@ -281,8 +287,17 @@ class Instructions(Lines):
             self.switch(rng.choice(self.hot))
         elif draw < 0.9 and rng.random() < 20 * self.wildness:  # the stack is anywhere
             self.put(0xA2, self.byte(), 0x9A, *[rng.choice([0x48, 0x08, 0x68, 0x28]) for _ in range(rng.randrange(8))])
+            self.reset_stack()
         elif draw < 0.92:
             self.put(rng.choice([0xF8, 0xF8, 0xD8]))  # sed
+        elif draw < 0.94:
+            self.put(rng.choice([0x48, 0x08]))  # pha
+            self.any_instruction()
+            self.put(rng.choice([0x68, 0x28]))  # pla
+        elif draw < 0.95:
+            self.reset_stack()
+        elif draw < 0.96:
+            self.store(self.byte() & 0xFD, 0x01)  # VBLANK
         elif rng.random() < self.in_memory:
             self.code_in_memory()
         else:

@@ -3,7 +3,7 @@ seldom or never do. KINDS has a function for each kind, from a seed to the bytes
 
 import random
 
-from helpers.atari_instructions import COUNTER, ENABLES, GRAPHICS, HMOVE, TIMER, VSYNC, WSYNC, Instructions, Lines
+from helpers.atari_instructions import COUNTER, ENABLES, GRAPHICS, VSYNC, WSYNC, Instructions, Lines
 
 START, BANK = 0xF000, 0x1000
 COLOURS = (0x06, 0x07, 0x08, 0x09)
@@ -60,7 +60,9 @@ def image(program, restart, size=BANK, interrupt=None):
     """A program with NOPs behind it, and the three vectors at the end."""
     code = bytes(program.code)
     assert len(code) <= size - 6, len(code)
-    return code.ljust(size - 6, b"\xea") + bytes([*word(restart) * 2, *word(restart if interrupt is None else interrupt)])
+    return code.ljust(size - 6, b"\xea") + bytes(
+        [*word(restart) * 2, *word(restart if interrupt is None else interrupt)]
+    )
 
 
 def whole(rng, size=BANK, usual=True, **options):
@@ -81,7 +83,8 @@ class begin:
     """What a program begins with. `at` is where the address to go on at is to be written."""
 
     def __init__(self, p):
-        p.put(0x78, 0xD8, 0xA2, p.rng.choice([0xFF, 0xFF, 0xFF, 0xFD, p.byte()]), 0x9A)  # sei; cld; ldx #...; txs
+        p.put(0x78, 0xD8)  # sei; cld
+        p.reset_stack()
         p.put(0x4C, 0, 0)  # jmp
         self.at = len(p.code) - 2
 
@@ -107,15 +110,15 @@ def frame(p, until, usual=True, lines=None):
         synchronize(p)
         p.code[at] = len(p.code) - at - 1
     p.store(0, FLAG_OF_THE_END)
-    p.store(rng.choice([0, 0, 0, 2, 0x80, 0x40]), 0x01)  # VBLANK
+    p.store(rng.choice([0, 0, 0, 0, 0x80, 0x40, 2]), 0x01)  # VBLANK
     for register in (*COLOURS, *ENABLES, *GRAPHICS):
         if rng.random() < 0.5:
             p.store(p.byte(), register, varies=rng.random() < 0.3)
     most = rng.choice([p.here + 100, p.here + 400, until, until])
     while p.here < min(most, until - 60):
         p.block()
-    blank_lines(p, lines or [rng.randrange(1, 200)])
-    p.put(0xA2, rng.choice([0xFF, 0xFF, 0xFF, 0xFD, p.byte()]), 0x9A)  # ldx #...; txs
+    blank_lines(p, lines or [rng.choice([rng.randrange(1, 256), rng.randrange(100, 250)])])
+    p.reset_stack()
     p.put(0xE6, COUNTER, 0x4C, *word(again))  # inc COUNTER; jmp again
 
 
@@ -183,19 +186,18 @@ def noise(seed):
     return bytes(code)
 
 
-def banked(rng, banks, first_hot, first=START):
-    """Banks of four kilobytes, which are selected by the addresses from `first_hot` on. Code jumps from bank to bank
-    through stubs that are the same in all banks."""
-    hot = [first_hot + k for k in range(banks)]
+def banked(rng, banks, hot, first=START, names=(0,)):
+    """Banks of four kilobytes, which are selected by the `hot` addresses. Code jumps from bank to bank through stubs
+    that are the same in all banks. `names` are differences between the addresses that lead to the same place."""
     stubs = Instructions(rng, STUBS, hot=hot)
     stubs.put(0x78, 0xD8, 0xA2, 0xFF, 0x9A)  # sei; cld; ldx #255; txs
     stubs.switch(rng.choice(hot))
     stubs.put(0x4C, *word(ENTRIES))
     starts = []
     while stubs.here < ENTRIES - 30:
-        starts.append(stubs.here)
+        starts.append(stubs.here - rng.choice(names))
         stubs.switch(rng.choice(hot))
-        stubs.put(0x4C, *word(ENTRIES + 3 * rng.randrange(NUM_ENTRIES)))
+        stubs.put(0x4C, *word(ENTRIES + 3 * rng.randrange(NUM_ENTRIES) - rng.choice(names)))
     filler = rng.choice([0xFF, 0, 0xEA, rng.randrange(256)])
     whole_image = bytearray()
     for _ in range(banks):
@@ -216,37 +218,70 @@ def banked(rng, banks, first_hot, first=START):
 
 
 def banks_2(seed):
-    return banked(random.Random(seed), 2, 0xFFF8)
+    return banked(random.Random(seed), 2, range(0xFFF8, 0xFFFA))
 
 
 def banks_4(seed):
-    return banked(random.Random(seed), 4, 0xFFF6)
+    return banked(random.Random(seed), 4, range(0xFFF6, 0xFFFA))
 
 
 def banks_2_with_memory(seed):
     """128 bytes of memory at the beginning of each bank: the library expects them if all bytes there are the same."""
-    return banked(random.Random(seed), 2, 0xFFF8, START + 0x100)
+    return banked(random.Random(seed), 2, range(0xFFF8, 0xFFFA), START + 0x100)
 
 
 def banks_4_with_memory(seed):
-    return banked(random.Random(seed), 4, 0xFFF6, START + 0x100)
+    return banked(random.Random(seed), 4, range(0xFFF6, 0xFFFA), START + 0x100)
 
 
 def slices(seed):
     """Eight banks of a kilobyte, three of which are seen: the library knows these cartridges by an instruction."""
-    code = bytearray(banked(random.Random(seed), 2, 0xFFE0 + random.Random(seed).randrange(23)))
+    code = bytearray(banked(random.Random(seed), 2, range(0xFFE0, 0xFFF8)))
     code[0xD70:0xD73] = b"\x8d\xe0\x1f"  # sta $1FE0
     return bytes(code)
 
 
 def by_address(seed):
     """Two banks, of which bit 13 of the address selects one: the library knows these cartridges by their calls."""
-    rng = random.Random(seed)
-    code = bytearray(banked(rng, 2, 0xFFF8))
+    code = bytearray(banked(random.Random(seed), 2, range(0xFFF8, 0xFFFA), names=(0, 0x2000)))
     code[0xD70:0xD75] = b"\x20\x00\xd0\xc6\xc5"  # jsr $D000; dec $C5
     return bytes(code)
 
 
+# ---- programs that were not executed like the library's once -----------------------------------------------------
+
+
+def unfinished(seed):
+    """Never finishes its first frame, and changes what is drawn above the first visible line."""
+    p = Lines(random.Random(seed), START)
+    for colour in (0x20, 0x40):
+        p.store(colour, COLOURS[3])
+        p.put(*[0x85, WSYNC] * 3)
+    p.put(0x4C, *word(p.here))  # jmp to itself
+    return image(p, START)
+
+
+def moving_missile(seed):
+    """Repeats writes to NUSIZ0, or places missile 0, while that moves in every line."""
+    p = Lines(random.Random(seed), START)
+    p.put(0x78, 0xD8, 0xA2, 0xFF, 0x9A)  # sei; cld; ldx #255; txs
+    for colour, register in enumerate(COLOURS):
+        p.store(0x22 * colour + 2, register)
+    frame = p.here
+    p.store(2, VSYNC)
+    p.put(*[0x85, WSYNC] * 3)
+    p.store(0, VSYNC)
+    p.put(*[0x85, WSYNC] * 60)
+    p.stars(16)
+    for line in range(100):
+        p.put(0x85, WSYNC)
+        p.delay(20 + line % 7)
+        p.put(0xA9, 0, 0x85, 0x12 if line % 20 == 19 else 0x04)  # lda #0; sta RESM0 or NUSIZ0
+    p.put(0xE6, COUNTER, 0x4C, *word(frame))  # inc COUNTER; jmp frame
+    return image(p, START)
+
+
+FOUND = (unfinished, moving_missile)
 KINDS = (
     writes,
     polling,
