@@ -9,6 +9,7 @@ one. It needs a C compiler, and the ROMs and the library that batchenv's Atari g
 
 import argparse
 import collections
+import itertools
 import subprocess
 import tempfile
 from pathlib import Path
@@ -82,7 +83,7 @@ def choose(stretches, number):
     pairs, places = collections.Counter(), collections.defaultdict(set)
 
     def enter(tokens, sign):
-        for pair in zip(parts[tokens], parts[tokens][1:]):
+        for pair in itertools.pairwise(parts[tokens]):
             if len(pair[0]) + len(pair[1]) <= MOST:
                 pairs[pair] += sign * stretches[tokens]
                 places[pair].add(tokens)
@@ -115,8 +116,8 @@ def main():
     uses = used(stretches, set(chosen))
     print(f"{len(chosen)} sequences, {1 / sum(uses.values()):.2f} instructions at once")
     lines = [
-        "/* Sequences of instructions that games execute often: for each instruction the opcode and the kind of the operand",
-        " * (handlers.h). Made by tools/generate/atari_sequences.py. */",
+        "/* Sequences of instructions that games execute often: for each instruction the opcode and the kind of its",
+        " * operand (handlers.h). Made by tools/generate/atari_sequences.py. */",
         "#ifndef BE_ALE_SEQUENCES_H",
         "#define BE_ALE_SEQUENCES_H",
         "",
@@ -125,7 +126,8 @@ def main():
     ]
     names = {2: "TWO", 3: "THREE", 4: "FOUR", 5: "FIVE"}
     rows = [
-        f"    {names[len(sequence)]}({', '.join(', '.join(token.split(':')) for token in sequence)})" for sequence in chosen
+        f"    {names[len(sequence)]}({', '.join(', '.join(token.split(':')) for token in sequence)})"
+        for sequence in chosen
     ]
     lines += [row + " \\" for row in rows[:-1]] + [rows[-1], "/* clang-format on */", "", "#endif"]
     options.to.write_text("\n".join(lines) + "\n")

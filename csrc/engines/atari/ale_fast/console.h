@@ -51,12 +51,12 @@ struct be_ale_console {
     int plain_pins[2]; /* whether reading the left and right controller changes nothing */
 
     /* ---- the frame that is executed ---- */
-    int32_t next_pixel;  /* the clock at which the next pixel that has not been drawn begins */
-    uint8_t draws;       /* whether pixels are drawn, or only collisions are noted */
-    uint8_t *marks;      /* a byte for each line, 1 if its pixels have changed */
-    uint8_t *blackened;  /* up to where pixels are black after a late HMOVE, unless they are drawn again */
-    uint8_t *written;    /* up to where the last pixels were written: a bit farther than they are drawn */
-    ale_undrawn *record; /* where the frame is recorded, or NULL */
+    int32_t next_pixel;        /* the clock at which the next pixel that has not been drawn begins */
+    uint8_t draws;             /* whether pixels are drawn, or only collisions are noted */
+    uint8_t *marks;            /* a byte for each line, 1 if its pixels have changed */
+    uint8_t *blackened;        /* up to where pixels are black after a late HMOVE, unless they are drawn again */
+    uint8_t *written;          /* up to where the last pixels were written: a bit farther than they are drawn */
+    ale_undrawn *record;       /* where the frame is recorded, or NULL */
     const uint8_t *grouped[5]; /* masks of sprites, and in which groups of pixels they have some: see stretches.h */
     uint64_t groups[5];
 

@@ -1,5 +1,5 @@
-/* Sequences of instructions that games execute often: for each instruction the opcode and the kind of the operand
- * (handlers.h). Made by tools/generate/atari_sequences.py. */
+/* Sequences of instructions that games execute often: for each instruction the opcode and the kind of its
+ * operand (handlers.h). Made by tools/generate/atari_sequences.py. */
 #ifndef BE_ALE_SEQUENCES_H
 #define BE_ALE_SEQUENCES_H
 
