@@ -1,6 +1,6 @@
 """Writes csrc/engines/atari/ale_fast/sequences.h: sequences of instructions that games execute often.
 
-    python tools/generate/atari_sequences.py [--number 300] [--frames 1500]
+    python tools/generate/atari_sequences.py [--number 400] [--frames 1500]
 
 Plays every game of ale_py with random actions (atari_runs.c counts), each with the same weight. A game's instructions
 are then put together into sequences step by step: the two neighbours that stand next to each other most often become
@@ -93,9 +93,9 @@ def choose(stretches, number):
     chosen = set()
     while len(chosen) < number:
         for _ in range(number - len(chosen)):
-            pair = max(pairs, key=pairs.get)
+            pair = max(pairs, key=lambda pair: (pairs[pair], pair))
             chosen.add(pair[0] + pair[1])
-            for tokens in places.pop(pair):
+            for tokens in sorted(places.pop(pair)):
                 enter(tokens, -1)
                 parts[tokens] = joined(parts[tokens], pair)
                 enter(tokens, 1)
@@ -107,7 +107,7 @@ def choose(stretches, number):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--number", type=int, default=300)
+    parser.add_argument("--number", type=int, default=400)
     parser.add_argument("--frames", type=int, default=1500)
     parser.add_argument("--to", type=Path, default=ROOT / FOLDER / "sequences.h")
     options = parser.parse_args()
