@@ -119,7 +119,7 @@ static __attribute__((noinline, noclone)) uint8_t run(be_ale_console *console, u
                         BE_ALE_SEQUENCES(SEQUENCE_2_LABEL, SEQUENCE_3_LABEL, SEQUENCE_4_LABEL, SEQUENCE_5_LABEL)};
     if (handlers) {
         *handlers = labels;
-        *base_handler = &&declined;
+        *base_handler = labels[0];
         return 0;
     }
     const be_ale_program *const program = console->program;
