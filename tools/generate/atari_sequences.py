@@ -1,6 +1,6 @@
 """Writes csrc/engines/atari/ale_fast/sequences.h: sequences of instructions that games execute often.
 
-    python tools/generate/atari_sequences.py [--number 300] [--frames 1500]
+    python tools/generate/atari_sequences.py [--number 400] [--frames 1500]
 
 Plays every game of ale_py with random actions (atari_runs.c counts), each with the same weight. A game's instructions
 are then put together into sequences step by step: the two neighbours that stand next to each other most often become
@@ -9,6 +9,7 @@ one. It needs a C compiler, and the ROMs and the library that batchenv's Atari g
 
 import argparse
 import collections
+import itertools
 import subprocess
 import tempfile
 from pathlib import Path
@@ -82,7 +83,7 @@ def choose(stretches, number):
     pairs, places = collections.Counter(), collections.defaultdict(set)
 
     def enter(tokens, sign):
-        for pair in zip(parts[tokens], parts[tokens][1:]):
+        for pair in itertools.pairwise(parts[tokens]):
             if len(pair[0]) + len(pair[1]) <= MOST:
                 pairs[pair] += sign * stretches[tokens]
                 places[pair].add(tokens)
@@ -92,9 +93,9 @@ def choose(stretches, number):
     chosen = set()
     while len(chosen) < number:
         for _ in range(number - len(chosen)):
-            pair = max(pairs, key=pairs.get)
+            pair = max(pairs, key=lambda pair: (pairs[pair], pair))
             chosen.add(pair[0] + pair[1])
-            for tokens in places.pop(pair):
+            for tokens in sorted(places.pop(pair)):
                 enter(tokens, -1)
                 parts[tokens] = joined(parts[tokens], pair)
                 enter(tokens, 1)
@@ -106,7 +107,7 @@ def choose(stretches, number):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--number", type=int, default=300)
+    parser.add_argument("--number", type=int, default=400)
     parser.add_argument("--frames", type=int, default=1500)
     parser.add_argument("--to", type=Path, default=ROOT / FOLDER / "sequences.h")
     options = parser.parse_args()
@@ -115,8 +116,8 @@ def main():
     uses = used(stretches, set(chosen))
     print(f"{len(chosen)} sequences, {1 / sum(uses.values()):.2f} instructions at once")
     lines = [
-        "/* Sequences of instructions that games execute often: for each instruction the opcode and the kind of the operand",
-        " * (handlers.h). Made by tools/generate/atari_sequences.py. */",
+        "/* Sequences of instructions that games execute often: for each instruction the opcode and the kind of its",
+        " * operand (handlers.h). Made by tools/generate/atari_sequences.py. */",
         "#ifndef BE_ALE_SEQUENCES_H",
         "#define BE_ALE_SEQUENCES_H",
         "",
@@ -125,7 +126,8 @@ def main():
     ]
     names = {2: "TWO", 3: "THREE", 4: "FOUR", 5: "FIVE"}
     rows = [
-        f"    {names[len(sequence)]}({', '.join(', '.join(token.split(':')) for token in sequence)})" for sequence in chosen
+        f"    {names[len(sequence)]}({', '.join(', '.join(token.split(':')) for token in sequence)})"
+        for sequence in chosen
     ]
     lines += [row + " \\" for row in rows[:-1]] + [rows[-1], "/* clang-format on */", "", "#endif"]
     options.to.write_text("\n".join(lines) + "\n")

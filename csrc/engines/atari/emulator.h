@@ -37,7 +37,7 @@ enum { BE_PALETTE_NTSC, BE_PALETTE_PAL, BE_PALETTE_SECAM, BE_NUM_PALETTES };
 typedef struct be_emulator be_emulator;
 
 /* Pictures are height x BE_SCREEN_WIDTH palette indices, which are even in all games but one. They are valid until the
- * next frame; up to 63 bytes behind them may be read. */
+ * next frame. */
 typedef struct be_pictures {
     const uint8_t *now, *before; /* `before` is NULL if it was not asked for */
     /* For each row: 0 if it has the same values, in the one picture and in the other, as when both pictures were looked

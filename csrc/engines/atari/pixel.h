@@ -44,7 +44,7 @@ static inline size_t be_pixel_bytes(const be_pixel_plan *plan) {
 #define be_pixel_frame BE_ISA_NAME(be_pixel_frame)
 /* Writes the frame made of the screens `a` and `b`, or of `a` alone if `b` is NULL. If `changed` is not NULL, it has a
  * byte for each row of the screens, and rows of the frame that are made only of screen rows with a 0 are left as they
- * are. Up to 63 bytes behind a screen may be read. */
+ * are. */
 void be_pixel_frame(const be_pixel_plan *plan, const uint8_t *a, const uint8_t *b, const uint8_t *changed,
                     uint8_t *out);
 

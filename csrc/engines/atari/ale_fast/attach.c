@@ -167,7 +167,6 @@ be_ale_console *be_ale_fast_finish(void *ale) {
 void be_ale_fast_close(be_ale_console *c) {
     if (c == NULL) return;
     be_ale_program_detach(c);
-    be_ale_frames_close(c);
     free(c);
 }
 

@@ -18,14 +18,17 @@
 
 typedef struct be_ale_program be_ale_program;
 
-/* A frame that was not drawn: what is needed to draw it later. */
+/* A frame that was not drawn: what is needed to draw it later, besides its records. */
 typedef struct ale_undrawn {
-    uint8_t *pixels;   /* the picture that it belongs to; NULL: nothing is undrawn */
-    ale_picture start; /* the chip when the frame began */
-    uint32_t *records; /* what the chip was told, in order: cycles << 14 | register << 8 | value */
-    uint32_t count, room;
-    int32_t due; /* up to where pixels were due at its end */
+    uint8_t *pixels;             /* the picture that it belongs to; NULL: nothing is undrawn */
+    uint32_t first, count, room; /* what the chip was told: these of console->records->told */
+    int32_t due;                 /* up to where pixels were due at its end */
 } ale_undrawn;
+
+typedef struct ale_records {
+    ale_picture starts[3]; /* the chip when each undrawn frame began */
+    uint32_t told[];       /* in order: cycles << 14 | register << 8 | value */
+} ale_records;
 
 struct be_ale_console {
     /* Copies of the library's, in which some functions are ours. The objects of this machine point to them. */
@@ -51,12 +54,12 @@ struct be_ale_console {
     int plain_pins[2]; /* whether reading the left and right controller changes nothing */
 
     /* ---- the frame that is executed ---- */
-    int32_t next_pixel;  /* the clock at which the next pixel that has not been drawn begins */
-    uint8_t draws;       /* whether pixels are drawn, or only collisions are noted */
-    uint8_t *marks;      /* a byte for each line, 1 if its pixels have changed */
-    uint8_t *blackened;  /* up to where pixels are black after a late HMOVE, unless they are drawn again */
-    uint8_t *written;    /* up to where the last pixels were written: a bit farther than they are drawn */
-    ale_undrawn *record; /* where the frame is recorded, or NULL */
+    int32_t next_pixel;        /* the clock at which the next pixel that has not been drawn begins */
+    uint8_t draws;             /* whether pixels are drawn, or only collisions are noted */
+    uint8_t *marks;            /* a byte for each line, 1 if its pixels have changed */
+    uint8_t *blackened;        /* up to where pixels are black after a late HMOVE, unless they are drawn again */
+    uint8_t *written;          /* up to where the last pixels were written: a bit farther than they are drawn */
+    ale_undrawn *record;       /* where the frame is recorded, or NULL */
     const uint8_t *grouped[5]; /* masks of sprites, and in which groups of pixels they have some: see stretches.h */
     uint64_t groups[5];
 
@@ -69,8 +72,11 @@ struct be_ale_console {
     uint8_t *pictures[2]; /* the library's two pictures; frames take turns */
     uint8_t *looked_at;   /* the newer of the pictures when both were looked at; NULL: what changed is not known */
     int height;
-    int goes_on;   /* whether the last frame is the rest of an interrupted one, and so has the same picture */
-    uint8_t *kept; /* then: the picture when it was interrupted */
+    int goes_on; /* whether the last frame is the rest of an interrupted one, and so has the same picture */
+    /* Two uses for a picture that the library would copy each frame into: if not goes_on, what undrawn frames were
+     * told; if goes_on, the picture when the frame was interrupted. */
+    ale_records *records;
+    uint8_t *kept;
 };
 
 /* The console whose processor this is. */

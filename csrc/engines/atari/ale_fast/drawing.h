@@ -8,9 +8,6 @@
 #define UNLIKELY(x) __builtin_expect(!!(x), 0)
 #define LIB be_ale_picture_library
 
-/* The widest vector that is written at once; so many bytes behind a picture may be changed, to what they were. */
-#define BE_ALE_WIDEST 64
-
 extern uint8_t be_ale_reversed[256]; /* bytes with their bits in reversed order */
 
 /* Whether the enabled objects can collide in a way that has not been noted yet. Most collisions are known from the

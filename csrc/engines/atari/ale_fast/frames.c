@@ -16,11 +16,8 @@
 #include "engines/atari/ale_fast/frames.h"
 #include "engines/atari/ale_fast/registers.h"
 
-#include <stdlib.h>
 #include <string.h>
 
-#define FIRST_ROOM 1024
-#define MOST_ROOM 8192
 #define PICTURE_BYTES 48000 /* of the library's pictures */
 
 static uint8_t *marks_of(be_ale_console *c, const uint8_t *picture) { return c->changed[picture == c->pictures[1]]; }
@@ -33,7 +30,7 @@ static size_t picture_bytes(const be_ale_console *c) { return (size_t)c->height 
  * has written: if the frame goes on, without what turns black at its end. */
 static uint8_t *draw_record(be_ale_console *c, const ale_undrawn *frame, int32_t due, uint8_t *picture,
                             uint8_t *marks) {
-    ale_picture chip = frame->start;
+    ale_picture chip = c->records->starts[frame - c->undrawn];
     ale_cpu cpu = {.last_was_read = 1};
     ale_system system = {.cpu = &cpu};
     be_ale_console other = {.cpu = &cpu, .system = &system, .picture = &chip, .draws = 1, .marks = marks};
@@ -42,7 +39,7 @@ static uint8_t *draw_record(be_ale_console *c, const ale_undrawn *frame, int32_t
     chip.collisions = UINT16_MAX; /* none is to be noted */
     be_ale_registers_begin(&other);
     for (uint32_t k = 0; k < frame->count; k++) {
-        const uint32_t record = frame->records[k];
+        const uint32_t record = c->records->told[frame->first + k];
         system.cycles = record >> 14;
         be_ale_writes[record >> 8 & 0x3f](&other, record & 0xff);
     }
@@ -68,24 +65,45 @@ static void draw_picture(be_ale_console *c, uint8_t *picture) {
     draw_record(c, frame, frame->due, picture, marks_of(c, picture));
 }
 
+static void draw_all(be_ale_console *c) {
+    draw_picture(c, c->pictures[0]);
+    draw_picture(c, c->pictures[1]);
+}
+
 /* ---- recording ------------------------------------------------------------------------------------------- */
 
-static int enlarge(ale_undrawn *frame) {
-    const uint32_t room = frame->room ? 2 * frame->room : FIRST_ROOM;
-    uint32_t *records = room > MOST_ROOM ? NULL : realloc(frame->records, room * sizeof *records);
-    if (records == NULL) return 0;
-    frame->records = records;
-    frame->room = room;
-    return 1;
+/* How many records of undrawn frames there are before anything else from this one on. */
+static uint32_t room_from(const be_ale_console *c, uint32_t from) {
+    uint32_t end = (uint32_t)((picture_bytes(c) - sizeof *c->records) / sizeof *c->records->told);
+    for (int k = 0; k < 3; k++) {
+        const ale_undrawn *frame = &c->undrawn[k];
+        if (frame->pixels == NULL || frame->first + frame->count <= from) continue;
+        end = frame->first < end ? frame->first : end;
+    }
+    return end > from ? end - from : 0;
+}
+
+/* Gives a frame all the room between two others, where there is most of it. */
+static void find_room(const be_ale_console *c, ale_undrawn *frame) {
+    frame->first = 0;
+    frame->room = room_from(c, 0);
+    for (int k = 0; k < 3; k++) {
+        const ale_undrawn *other = &c->undrawn[k];
+        if (other->pixels == NULL) continue;
+        const uint32_t from = other->first + other->count, room = room_from(c, from);
+        if (room <= frame->room) continue;
+        frame->first = from;
+        frame->room = room;
+    }
 }
 
 static void record(be_ale_console *c) {
     for (int k = 0; k < 3; k++) {
         ale_undrawn *frame = &c->undrawn[k];
         if (frame->pixels != NULL) continue;
-        if (frame->room == 0 && !enlarge(frame)) return; /* the frame is drawn */
+        find_room(c, frame);
         frame->pixels = c->picture->current;
-        frame->start = *c->picture;
+        c->records->starts[k] = *c->picture;
         frame->count = 0;
         c->record = frame;
         c->draws = 0;
@@ -93,9 +111,8 @@ static void record(be_ale_console *c) {
     }
 }
 
-void be_ale_make_room(be_ale_console *c) {
+void be_ale_stop_recording(be_ale_console *c) {
     ale_undrawn *frame = c->record;
-    if (enlarge(frame)) return;
     draw_picture(c, frame->pixels);
     draw_record(c, frame, c->picture->drawn_clock, frame->pixels, c->marks);
     frame->pixels = NULL;
@@ -114,6 +131,7 @@ void be_ale_frame_begin(be_ale_console *c) {
     be_ale_registers_begin(c);
     c->goes_on = c->system->cycles != 0; /* the library begins a new frame with 0 */
     if (c->goes_on) {
+        draw_all(c);
         c->looked_at = NULL;
         memcpy(c->kept, t->current, picture_bytes(c));
         return;
@@ -157,11 +175,6 @@ void be_ale_frame_end(be_ale_console *c) {
 
 void be_ale_fast_expect(be_ale_console *c, int looks) { c->looks = looks; }
 
-static void draw_all(be_ale_console *c) {
-    draw_picture(c, c->pictures[0]);
-    draw_picture(c, c->pictures[1]);
-}
-
 void be_ale_fast_interrupt(be_ale_console *c) {
     draw_all(c);
     c->looked_at = NULL;
@@ -188,15 +201,12 @@ void be_ale_fast_look(be_ale_console *c, int both, be_pictures *pictures) {
 }
 
 void be_ale_frames_open(be_ale_console *c, int height, uint8_t *unused_picture) {
+    c->records = (ale_records *)(void *)unused_picture;
     c->kept = unused_picture;
     c->pictures[0] = c->picture->current;
     c->pictures[1] = c->picture->previous;
     c->height = height;
     c->looks = 1;
-}
-
-void be_ale_frames_close(be_ale_console *c) {
-    for (int k = 0; k < 3; k++) free(c->undrawn[k].records);
 }
 
 #endif

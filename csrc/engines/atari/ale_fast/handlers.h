@@ -57,15 +57,16 @@ enum {
 #define KINDS_OF_READ_INDIRECT_Y_READ(X, opcode) X(opcode, NONE)
 
 #define KINDS_OF_WRITE(MODE, CYCLES, VALUE, X, opcode) KINDS_OF_WRITE_##MODE(X, opcode)
-#define KINDS_OF_WRITE_ZERO(X, opcode)                                                                                 \
-    X(opcode, RAM)                                                                                                     \
-    X(opcode, ANY) X(opcode, 00) X(opcode, 01) X(opcode, 02) X(opcode, 03) X(opcode, 04) X(opcode, 05) X(opcode, 06)   \
-        X(opcode, 07) X(opcode, 08) X(opcode, 09) X(opcode, 0a) X(opcode, 0b) X(opcode, 0c) X(opcode, 0d)              \
-            X(opcode, 0e) X(opcode, 0f) X(opcode, 10) X(opcode, 11) X(opcode, 12) X(opcode, 13) X(opcode, 14)          \
-                X(opcode, 15) X(opcode, 16) X(opcode, 17) X(opcode, 18) X(opcode, 19) X(opcode, 1a) X(opcode, 1b)      \
-                    X(opcode, 1c) X(opcode, 1d) X(opcode, 1e) X(opcode, 1f) X(opcode, 20) X(opcode, 21) X(opcode, 22)  \
-                        X(opcode, 23) X(opcode, 24) X(opcode, 25) X(opcode, 26) X(opcode, 27) X(opcode, 28)            \
-                            X(opcode, 29) X(opcode, 2a) X(opcode, 2b) X(opcode, 2c)
+/* clang-format off */
+#define KINDS_OF_WRITE_ZERO(X, opcode) \
+    X(opcode, RAM) X(opcode, ANY) \
+    X(opcode, 00) X(opcode, 01) X(opcode, 02) X(opcode, 03) X(opcode, 04) X(opcode, 05) X(opcode, 06) X(opcode, 07) \
+    X(opcode, 08) X(opcode, 09) X(opcode, 0a) X(opcode, 0b) X(opcode, 0c) X(opcode, 0d) X(opcode, 0e) X(opcode, 0f) \
+    X(opcode, 10) X(opcode, 11) X(opcode, 12) X(opcode, 13) X(opcode, 14) X(opcode, 15) X(opcode, 16) X(opcode, 17) \
+    X(opcode, 18) X(opcode, 19) X(opcode, 1a) X(opcode, 1b) X(opcode, 1c) X(opcode, 1d) X(opcode, 1e) X(opcode, 1f) \
+    X(opcode, 20) X(opcode, 21) X(opcode, 22) X(opcode, 23) X(opcode, 24) X(opcode, 25) X(opcode, 26) X(opcode, 27) \
+    X(opcode, 28) X(opcode, 29) X(opcode, 2a) X(opcode, 2b) X(opcode, 2c)
+/* clang-format on */
 #define KINDS_OF_WRITE_ZERO_X(X, opcode) X(opcode, NONE)
 #define KINDS_OF_WRITE_ZERO_Y(X, opcode) X(opcode, NONE)
 #define KINDS_OF_WRITE_ABSOLUTE(X, opcode) X(opcode, RAM) X(opcode, ANY)

@@ -104,7 +104,7 @@ enum { MAX_NODES = MOST * NUM_SEQUENCES, SLOTS = 8192 };
 static_assert(MAX_NODES < SLOTS, "the table stays half empty");
 static branch branches[SLOTS];
 static uint16_t handler_of[MAX_NODES], num_nodes; /* 0: the tree has not been made */
-static const void *const *handlers, *base_handler;
+static const int32_t *handlers;
 
 static branch *branch_at(unsigned node, unsigned token) {
     uint32_t slot = (node * 0x9e3779b1u ^ token * 0x85ebca6bu) >> 12 & (SLOTS - 1);
@@ -116,7 +116,7 @@ static branch *branch_at(unsigned node, unsigned token) {
 
 static void make_tree(void) {
     if (num_nodes) return;
-    be_ale_run_handlers(&handlers, &base_handler);
+    handlers = be_ale_run_handlers();
     num_nodes = 1;
     for (unsigned i = 1; i < NUM_SEQUENCES; i++) {
         unsigned node = 0;
@@ -213,7 +213,7 @@ static void decode(be_ale_program *program) {
             if (handler_of[node]) handler = handler_of[node];
             at += bytes_of(image[at]);
         }
-        entry->handler = (int32_t)((const char *)handlers[handler] - (const char *)base_handler);
+        entry->handler = handlers[handler];
         entry->operand = (uint16_t)word;
         entry->low = word & 0x7f;
         entry->opcode = image[offset];

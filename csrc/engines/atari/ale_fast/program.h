@@ -45,7 +45,8 @@ void be_ale_program_detach(be_ale_console *console);
 /* Executes instructions, as be_ale_cpu_execute does. */
 ale_execute be_ale_run;
 
-/* Where the code of each handler is, in the order of handlers.h; for program.c. */
-void be_ale_run_handlers(const void *const **handlers, const void **base);
+/* Where the code of each handler is (ale_entry.handler): first of the one for what is not decoded, then in the order of
+ * handlers.h and sequences.h. */
+const int32_t *be_ale_run_handlers(void);
 
 #endif

@@ -102,24 +102,23 @@ static __attribute__((noinline)) int quiet_peek(const place *p, unsigned address
     ONE(o4, k4, BYTES(o1) + BYTES(o2) + BYTES(o3), 3) ONE(o5, k5, BYTES(o1) + BYTES(o2) + BYTES(o3) + BYTES(o4), 4)    \
     NEXT(BYTES(o1) + BYTES(o2) + BYTES(o3) + BYTES(o4) + BYTES(o5), 5)
 
-#define SINGLE_LABEL(o1, k1) &&do_##o1##_##k1,
-#define SEQUENCE_2_LABEL(o1, k1, o2, k2) &&do_##o1##_##k1##_##o2##_##k2,
-#define SEQUENCE_3_LABEL(o1, k1, o2, k2, o3, k3) &&do_##o1##_##k1##_##o2##_##k2##_##o3##_##k3,
+#define OFFSET(label) (int32_t)((const char *)&&label - (const char *)&&declined),
+#define SINGLE_LABEL(o1, k1) OFFSET(do_##o1##_##k1)
+#define SEQUENCE_2_LABEL(o1, k1, o2, k2) OFFSET(do_##o1##_##k1##_##o2##_##k2)
+#define SEQUENCE_3_LABEL(o1, k1, o2, k2, o3, k3) OFFSET(do_##o1##_##k1##_##o2##_##k2##_##o3##_##k3)
 #define SEQUENCE_4_LABEL(o1, k1, o2, k2, o3, k3, o4, k4)                                                               \
-    &&do_##o1##_##k1##_##o2##_##k2##_##o3##_##k3##_##o4##_##k4,
+    OFFSET(do_##o1##_##k1##_##o2##_##k2##_##o3##_##k3##_##o4##_##k4)
 #define SEQUENCE_5_LABEL(o1, k1, o2, k2, o3, k3, o4, k4, o5, k5)                                                       \
-    &&do_##o1##_##k1##_##o2##_##k2##_##o3##_##k3##_##o4##_##k4##_##o5##_##k5,
+    OFFSET(do_##o1##_##k1##_##o2##_##k2##_##o3##_##k3##_##o4##_##k4##_##o5##_##k5)
 /* clang-format on */
 
-/* If `handlers` is not NULL, it and `base_handler` are set, and nothing is executed. */
+/* If `offsets` is not NULL, it is set to where the code of each handler is, and nothing is executed. */
 static __attribute__((noinline, noclone)) uint8_t run(be_ale_console *console, uint32_t number,
-                                                      const void *const **handlers, const void **base_handler) {
-    static const void *const labels[] = {
-        &&declined, BE_ALE_SINGLES(SINGLE_LABEL)
-                        BE_ALE_SEQUENCES(SEQUENCE_2_LABEL, SEQUENCE_3_LABEL, SEQUENCE_4_LABEL, SEQUENCE_5_LABEL)};
-    if (handlers) {
-        *handlers = labels;
-        *base_handler = &&declined;
+                                                      const int32_t **offsets) {
+    static const int32_t labels[] = {0, BE_ALE_SINGLES(SINGLE_LABEL) BE_ALE_SEQUENCES(
+                                            SEQUENCE_2_LABEL, SEQUENCE_3_LABEL, SEQUENCE_4_LABEL, SEQUENCE_5_LABEL)};
+    if (offsets) {
+        *offsets = labels;
         return 0;
     }
     const be_ale_program *const program = console->program;
@@ -201,12 +200,16 @@ interpret:
     BE_ALE_SEQUENCES(SEQUENCE_2, SEQUENCE_3, SEQUENCE_4, SEQUENCE_5)
 }
 
-void be_ale_run_handlers(const void *const **handlers, const void **base) { run(NULL, 0, handlers, base); }
+const int32_t *be_ale_run_handlers(void) {
+    const int32_t *offsets = NULL;
+    run(NULL, 0, &offsets);
+    return offsets;
+}
 
 uint8_t be_ale_run(ale_cpu *cpu, uint32_t number) {
     be_ale_console *console = be_ale_console_of(cpu);
     if (console->program == NULL || number <= RESERVE) return be_ale_cpu_execute(cpu, number);
-    return run(console, number, NULL, NULL);
+    return run(console, number, NULL);
 }
 
 #endif
