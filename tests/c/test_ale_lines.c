@@ -101,7 +101,7 @@ static void make_piece(piece *p, const ale_picture *like, draw_scanline *theirs,
 
 /* Draws a piece in one of our ways. Returns whether it is right. */
 static int draws_right(const piece *p, const way *w, int drawn) {
-    static _Alignas(64) uint8_t picture[PICTURE + BE_ALE_WIDEST];
+    static _Alignas(64) uint8_t picture[PICTURE];
     uint8_t marks[BE_SCREEN_MAX_HEIGHT] = {0};
     ale_picture chip = p->chip;
     be_ale_console console = {.picture = &chip, .draws = (uint8_t)drawn, .marks = marks};
