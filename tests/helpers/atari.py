@@ -48,9 +48,14 @@ def own_emulator(wanted):
             os.environ["BATCHENV_ALE_FAST"] = before
 
 
-def played(player, rom, fast, skip=1, most=600):
-    """What tests/c/play_ale.c, compiled, tells of the frames of a ROM. `fast`: "1" with our processor, "0" without."""
+def run_player(player, rom, fast, skip=1, most=600):
+    """tests/c/play_ale.c, compiled, with a ROM. `fast`: "1" with our processor, "0" without."""
     command = [str(player), str(files.library_path()), str(rom), fast, str(skip), str(most)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=240)
+    return subprocess.run(command, capture_output=True, text=True, timeout=240)
+
+
+def played(*arguments):
+    """What run_player tells of the frames."""
+    done = run_player(*arguments)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout

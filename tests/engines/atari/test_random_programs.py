@@ -4,7 +4,7 @@ each kind are compared; the default keeps the suite short."""
 import pytest
 
 from helpers import atari_programs, compiled
-from helpers.atari import played, programs
+from helpers.atari import played, programs, run_player
 
 FRAMES = 150
 
@@ -21,8 +21,11 @@ def assert_plays_the_same(player, folder, cartridge):
     rom = folder / "enduro.bin"  # the library knows games by their files' names
     rom.write_bytes(cartridge)
     for skip in (1, 4):
-        ours, theirs = (played(player, rom, fast, skip, FRAMES) for fast in "10")
-        assert ours == theirs, f"in steps of {skip}"
+        theirs = run_player(player, rom, "0", skip, FRAMES)
+        if theirs.returncode < 0:
+            pytest.skip("the library crashes: it cannot restore every state that it saves")
+        ours = played(player, rom, "1", skip, FRAMES)
+        assert ours == theirs.stdout, f"in steps of {skip}"
     return ours
 
 
