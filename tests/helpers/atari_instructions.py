@@ -74,7 +74,7 @@ class Lines:
             return self.stars()
         if rng.random() < 0.7:
             self.put(0x85, HMOVE)
-            left -= 3
+            left -= 3 + self.access_at_once()
         while left > 8 and rng.random() < 0.85:
             if rng.random() < 0.4:  # the number that is written does not matter
                 pause = rng.choice([2, 3, 4, 5, 6, *range(7, 18)])
@@ -88,6 +88,15 @@ class Lines:
             self.store(rng.randrange(256), rng.choice(OFTEN if rng.random() < 0.7 else ANY), varies)
             left -= pause + 5 + 3 * varies
         return None
+
+    def access_at_once(self):
+        """Now and then an access to the TIA that pixels do not depend on. Returns how many cycles it takes."""
+        rng = self.rng
+        if rng.random() < 0.7:
+            return 0
+        read = rng.random() < 0.5
+        self.put(*[0x24, rng.randrange(0x30, 0x3E)] if read else [0x85, rng.choice([0x15, 0x1A, 0x2C, 0x2D, 0x03])])
+        return 3
 
     def stars(self, delay=None):
         """Stops missile 0 in the midst of its move: it moves on in every line from now on, and looks like stars."""
@@ -294,9 +303,18 @@ class Instructions(Lines):
             self.put(rng.choice([0x48, 0x08]))  # pha
             self.any_instruction()
             self.put(rng.choice([0x68, 0x28]))  # pla
-        elif draw < 0.95:
+        elif draw < 0.945:
             self.reset_stack()
-        elif draw < 0.96:
+        elif draw < 0.955:  # pointers at the end of memory
+            index = rng.randrange(256)
+            self.put(0xA2, index, 0xA0, index)  # ldx #index; ldy #index
+            self.put(rng.choice([0xA1, 0x81, 0xC1, 0xA3, 0xB5, 0x95]), (rng.choice([0xFF, 0xFE, 0x7F]) - index) & 0xFF)
+        elif draw < 0.965:  # decimal numbers
+            value = self.byte()
+            self.put(rng.choice([0xF8, 0xF8, 0xD8]), rng.choice([0x18, 0x38]), 0xA9, value)  # sed; clc; lda #value
+            self.put(rng.choice([0xE9, 0x69]), rng.choice([value, value, self.byte()]), 0x08, 0x68)  # sbc; php; pla
+            self.put(0x85, rng.randrange(0x81, 0x100), 0xD8)  # sta; cld
+        elif draw < 0.975:
             self.store(self.byte() & 0xFD, 0x01)  # VBLANK
         elif rng.random() < self.in_memory:
             self.code_in_memory()

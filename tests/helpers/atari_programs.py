@@ -3,7 +3,7 @@ seldom or never do. KINDS has a function for each kind, from a seed to the bytes
 
 import random
 
-from helpers.atari_instructions import COUNTER, ENABLES, GRAPHICS, VSYNC, WSYNC, Instructions, Lines
+from helpers.atari_instructions import ANY, COUNTER, ENABLES, GRAPHICS, VSYNC, WSYNC, Instructions, Lines
 
 START, BANK = 0xF000, 0x1000
 COLOURS = (0x06, 0x07, 0x08, 0x09)
@@ -36,6 +36,27 @@ def writes(seed):
         p.line()
     p.wait()
     p.put(0xCA, 0xF0, 0x03, 0x4C, *word(again))  # dex; beq +3; jmp again
+    p.put(0xE6, COUNTER, 0x4C, *word(frame))  # inc COUNTER; jmp frame
+    return image(p, START)
+
+
+def dense(seed):
+    """More writes to the TIA than can be recorded of frames that are not drawn."""
+    rng = random.Random(seed)
+    p = Lines(rng, START)
+    p.put(0x78, 0xD8, 0xA2, 0xFF, 0x9A)  # sei; cld; ldx #255; txs
+    frame = p.here
+    p.store(2, VSYNC)
+    p.put(*[0x85, WSYNC] * 3)
+    p.store(0, VSYNC)
+    p.put(0xA0, rng.randrange(1, 8))  # ldy #...
+    again, length = p.here, rng.randrange(500, 3800)
+    while p.here < again + length:
+        p.put(*rng.choice([[0xA9, rng.randrange(256)], [0xA5, COUNTER], [0xE8], [0xC8, 0x88], [0x0A]]))
+        for _ in range(rng.randrange(1, 5)):
+            p.put(rng.choice([0x85, 0x86, 0x84]), rng.choice(ANY))  # sta, stx or sty
+    p.put(0x88, 0xF0, 0x03, 0x4C, *word(again))  # dey; beq +3; jmp again
+    p.put(*[0x85, WSYNC] * rng.choice([0, 0, 30]))
     p.put(0xE6, COUNTER, 0x4C, *word(frame))  # inc COUNTER; jmp frame
     return image(p, START)
 
@@ -115,11 +136,22 @@ def frame(p, until, usual=True, lines=None):
         if rng.random() < 0.5:
             p.store(p.byte(), register, varies=rng.random() < 0.3)
     most = rng.choice([p.here + 100, p.here + 400, until, until])
+    pause_at = p.here + rng.randrange(100) if not usual and rng.random() < 0.5 else until
     while p.here < min(most, until - 60):
         p.block()
+        if p.here > pause_at:
+            pause(p)
+            pause_at = until
     blank_lines(p, lines or [rng.choice([rng.randrange(1, 256), rng.randrange(100, 250)])])
     p.reset_stack()
     p.put(0xE6, COUNTER, 0x4C, *word(again))  # inc COUNTER; jmp again
+
+
+def pause(p):
+    """In some frames, does nothing for about as many instructions as the library executes before it interrupts a
+    frame."""
+    p.put(0xA5, COUNTER, 0x29, p.rng.choice([1, 3, 3, 7]), 0xD0, 10)  # lda COUNTER; and #...; bne behind the loop
+    p.put(0xA2, 0, 0xA0, p.rng.randrange(30, 150), 0xCA, 0xD0, 0xFD, 0x88, 0xD0, 0xFA)  # dex; bne -3; dey; bne -6
 
 
 def blank_lines(p, lines):
@@ -207,6 +239,8 @@ def banked(rng, banks, hot, first=START, names=(0,)):
         main = p.here
         frame(p, STUBS - rng.choice([200, 1000, 2000]))
         entries.append(main)
+        if rng.random() < 0.2:
+            entries.append(0xFFF0 - rng.randrange(60))
         table = [main, *(rng.choice(entries) for _ in range(NUM_ENTRIES - 1))]
         bank = bytearray([filler] * (first - START)) + bytes(p.code).ljust(STUBS - first, b"\xea") + stubs.code
         bank = bank.ljust(ENTRIES - START, b"\xea")
@@ -284,6 +318,7 @@ def moving_missile(seed):
 FOUND = (unfinished, moving_missile)
 KINDS = (
     writes,
+    dense,
     polling,
     instructions,
     endless,
