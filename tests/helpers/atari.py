@@ -25,7 +25,7 @@ def frames(usual):
 
 
 def programs(usual):
-    """How many random programs of each kind are compared: BATCHENV_ATARI_PROGRAMS (1000 take an hour or so), or the
+    """How many random programs of each kind are compared: BATCHENV_ATARI_PROGRAMS (1000 take two hours or so), or the
     usual."""
     return int(os.environ.get("BATCHENV_ATARI_PROGRAMS", usual))
 
