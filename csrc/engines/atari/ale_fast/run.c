@@ -14,29 +14,30 @@
 #define RESERVE 32
 
 /* What the slow paths need to know about the fast one. */
-typedef struct place {
+typedef struct code_place {
     ale_system *system;
     const ale_device *timer;
     const ale_page *page; /* a page of the region that the code is in */
     const uint8_t *code;  /* its memory */
     int by_address;       /* see ale_cartridge_kind */
-} place;
+} code_place;
 
 #define GONE 0x100
 
-static const ale_page *page_of(const place *p, unsigned address) {
+static const ale_page *page_of(const code_place *p, unsigned address) {
     return &p->system->pages[address >> ALE_PAGE_SHIFT & (ALE_NUM_PAGES - 1)];
 }
 
 /* What a slow access returns besides the byte: the cycles, and GONE if a device has stopped the processor or switched
  * the bank. */
-static uint64_t after_device(const place *p, unsigned value) {
+static uint64_t after_device(const code_place *p, unsigned value) {
     const int gone = p->system->cpu->status || p->page->peek != p->code;
     if (gone) p->system->bus = (uint8_t)value;
     return (uint64_t)p->system->cycles << 32 | (gone ? GONE : 0) | value;
 }
 
-static __attribute__((noinline)) uint64_t slow_peek(const place *p, unsigned address, uint32_t cycles, unsigned last) {
+static __attribute__((noinline)) uint64_t slow_peek(const code_place *p, unsigned address, uint32_t cycles,
+                                                    unsigned last) {
     const ale_page *page = page_of(p, address);
     if (page->peek) return (uint64_t)cycles << 32 | page->peek[address & (ALE_PAGE_BYTES - 1)];
     p->system->cycles = cycles;
@@ -44,8 +45,8 @@ static __attribute__((noinline)) uint64_t slow_peek(const place *p, unsigned add
     return after_device(p, page->device->functions->peek(page->device, (uint16_t)address));
 }
 
-static __attribute__((noinline)) uint64_t slow_poke(const place *p, unsigned address, unsigned value, uint32_t cycles,
-                                                    unsigned last) {
+static __attribute__((noinline)) uint64_t slow_poke(const code_place *p, unsigned address, unsigned value,
+                                                    uint32_t cycles, unsigned last) {
     const ale_page *page = page_of(p, address);
     if (page->poke) {
         page->poke[address & (ALE_PAGE_BYTES - 1)] = (uint8_t)value;
@@ -58,7 +59,7 @@ static __attribute__((noinline)) uint64_t slow_poke(const place *p, unsigned add
 }
 
 /* Reads where reading has no effect; returns -1 elsewhere. */
-static __attribute__((noinline)) int quiet_peek(const place *p, unsigned address) {
+static __attribute__((noinline)) int quiet_peek(const code_place *p, unsigned address) {
     const ale_page *page = page_of(p, address);
     if (page->peek) return page->peek[address & (ALE_PAGE_BYTES - 1)];
     if (!p->by_address || !(address & 0x1000)) return -1;
@@ -129,7 +130,8 @@ static __attribute__((noinline, noclone)) uint8_t run(be_ale_console *console, u
     uint8_t *const ram = pages[2].poke;
     const unsigned mask = kind->region_bytes - 1, rom_first = 0x1000u + kind->first, rom_bytes = kind->window;
     const unsigned plain_first = kind->first;
-    place place = {.system = system, .timer = pages[0x280 >> ALE_PAGE_SHIFT].device, .by_address = kind->by_address};
+    code_place place = {
+        .system = system, .timer = pages[0x280 >> ALE_PAGE_SHIFT].device, .by_address = kind->by_address};
     const ale_entry *ip, *region;
     const uint8_t *rom;
     unsigned a, x, y, sp, nz, carry, v, pc, base, plain_bytes;

@@ -56,23 +56,23 @@ __attribute__((noinline, cold, unused)) static unsigned decimal_difference(unsig
 #define NOP (void)value
 #define ADC                                                                                                            \
     if (LIKELY(!cpu->d)) {                                                                                             \
-        const unsigned sum_ = a + value + carry;                                                                       \
-        v = (a ^ sum_) & (value ^ sum_);                                                                               \
-        carry = sum_ >> 8;                                                                                             \
-        nz = sum_ & 0xff;                                                                                              \
+        const unsigned total_ = a + value + carry;                                                                     \
+        v = (a ^ total_) & (value ^ total_);                                                                           \
+        carry = total_ >> 8;                                                                                           \
+        nz = total_ & 0xff;                                                                                            \
     } else {                                                                                                           \
-        const unsigned sum_ = decimal_sum(a, value, carry);                                                            \
-        nz = sum_ & 0xff;                                                                                              \
+        const unsigned total_ = decimal_sum(a, value, carry);                                                          \
+        nz = total_ & 0xff;                                                                                            \
         v = (a ^ nz) & (value ^ nz);                                                                                   \
-        carry = sum_ >> 8;                                                                                             \
+        carry = total_ >> 8;                                                                                           \
     }                                                                                                                  \
     a = nz
 #define SBC                                                                                                            \
     if (LIKELY(!cpu->d)) {                                                                                             \
-        const unsigned sum_ = a + (value ^ 0xff) + carry;                                                              \
-        v = (a ^ sum_) & (value ^ 0xff ^ sum_);                                                                        \
-        carry = sum_ >> 8;                                                                                             \
-        nz = sum_ & 0xff;                                                                                              \
+        const unsigned total_ = a + (value ^ 0xff) + carry;                                                            \
+        v = (a ^ total_) & (value ^ 0xff ^ total_);                                                                    \
+        carry = total_ >> 8;                                                                                           \
+        nz = total_ & 0xff;                                                                                            \
     } else {                                                                                                           \
         nz = decimal_difference(a, value, carry ^ 1);                                                                  \
         v = (a ^ nz) & (value ^ nz);                                                                                   \
