@@ -1,6 +1,7 @@
 """Whether this checkout is slower than another one: both in one run, in turns.
 
     python tools/bench/bench_against.py ../other-checkout [--rounds 15] [--threads 1] [--only step send]
+    python tools/bench/bench_against.py ../other-checkout --ids ALE/Pong-v5 Ant-v5 --lanes 8 64
 
 Both checkouts are built in place (`python setup.py build_ext --inplace`) for the Python that runs this. Each case runs
 in a process of its own per checkout, and the two take turns, a burst of calls each. With one thread, what counts is
@@ -90,9 +91,20 @@ def cases(threads):
     for lanes, steps in ((4096, 128), (256, 1024)):
         make = make_with(env_id="CartPole-v1", lanes=lanes, more="")
         found[f"rollout CartPole-v1 {lanes} x {steps}"] = (make, f"env.rollout({steps}, policy='random', seed=1)")
-    for env_id in ("Hopper-v5", "HalfCheetah-v5", "Ant-v5", "ALE/Pong-v5", "ALE/Breakout-v5"):
-        found[f"step {env_id} 64"] = (make_with(env_id=env_id, lanes=64, more="") + DRAW, "result = step()")
+    found.update(steps_of(("Hopper-v5", "HalfCheetah-v5", "Ant-v5", "ALE/Pong-v5", "ALE/Breakout-v5"), (64,), threads))
     return found
+
+
+def steps_of(env_ids, numbers_of_lanes, threads):
+    """The cases of steps of these environments, as `cases` has them."""
+    return {
+        f"step {env_id} {lanes}": (
+            MAKE.format(env_id=env_id, lanes=lanes, threads=threads, more="") + DRAW,
+            "result = step()",
+        )
+        for env_id in env_ids
+        for lanes in numbers_of_lanes
+    }
 
 
 class Contender:
@@ -168,10 +180,15 @@ def main():
     parser.add_argument("--least", type=float, default=50, help="milliseconds of a burst, at least")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--only", nargs="+", default=[""], help="cases whose name has one of these in it")
+    parser.add_argument("--ids", nargs="+", help="instead: steps of these environments")
+    parser.add_argument("--lanes", nargs="+", type=int, default=[64], help="with --ids (%(default)s)")
     arguments = parser.parse_args()
     both = (HERE, arguments.other.resolve())
     print(f"{'microseconds per call':40s} {'this':>12s} {'the other':>12s}   ratio")
-    for name, (setup, call) in cases(arguments.threads).items():
+    wanted = cases(arguments.threads)
+    if arguments.ids:
+        wanted = steps_of(arguments.ids, arguments.lanes, arguments.threads)
+    for name, (setup, call) in wanted.items():
         if not any(part in name for part in arguments.only):
             continue
         contenders = [Contender(checkout, setup, call, arguments.least, arguments.threads) for checkout in both]
@@ -179,7 +196,7 @@ def main():
         for contender in contenders:
             contender.end()
         tell(name, *zip(*taken, strict=True))
-    for name, code in ONCE.items():
+    for name, code in ({} if arguments.ids else ONCE).items():
         if any(part in name for part in arguments.only):
             taken = [[1e9 * once(checkout, code) for checkout in both] for _ in range(arguments.rounds)]
             tell(name, *zip(*taken, strict=True))
