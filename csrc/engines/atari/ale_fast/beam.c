@@ -31,6 +31,13 @@ static inline void end_line(ale_picture *t) {
     }
 }
 
+/* The pictures of many lanes do not fit into a cache, so that a line is asked for some lines before it is drawn. */
+static inline void prefetch_line(const uint8_t *pixel) {
+    enum { LINES_AHEAD = 6, CACHE_LINE = 64 };
+    const uint8_t *line = pixel + LINES_AHEAD * ALE_WIDTH;
+    for (int at = 0; at < ALE_WIDTH; at += CACHE_LINE) __builtin_prefetch(line + at);
+}
+
 /* Draws pixels of one line from x on, those before `black` black. */
 static inline void draw(be_ale_console *c, uint8_t *pixel, unsigned x, unsigned number, unsigned black) {
     const ale_picture *t = c->picture;
@@ -80,7 +87,10 @@ void be_ale_draw_until(be_ale_console *c, int32_t end) {
             t->pixel += number;
             draw(c, pixel, (unsigned)(from - ALE_BLANK_CLOCKS), (unsigned)number, black);
         }
-        if (t->clocks_left == ALE_LINE_CLOCKS) end_line(t);
+        if (t->clocks_left == ALE_LINE_CLOCKS) {
+            if (c->draws) prefetch_line(t->pixel);
+            end_line(t);
+        }
     } while (t->drawn_clock < end);
     c->next_pixel = be_ale_next_pixel(t);
 }
