@@ -202,7 +202,7 @@ attack(name="a_child_of_hoppers_step_resets", needs=("mujoco",))(
     lambda: child_resets_during_rollout(make("Hopper-v5", 8, frame_skip=4000), steps=5)
 )
 attack(name="a_child_of_pongs_step_resets", needs=("ale",))(
-    lambda: child_resets_during_rollout(make("Pong-v5", 2), steps=200)
+    lambda: child_resets_during_rollout(make("Pong-v5", 2, frameskip=30), steps=400)
 )
 
 
