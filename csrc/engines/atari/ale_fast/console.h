@@ -55,6 +55,7 @@ struct be_ale_console {
 
     /* ---- the frame that is executed ---- */
     int32_t next_pixel;        /* the clock at which the next pixel that has not been drawn begins */
+    uint8_t executes;          /* whether the processor executes it now */
     uint8_t draws;             /* whether pixels are drawn, or only collisions are noted */
     uint8_t *marks;            /* a byte for each line, 1 if its pixels have changed */
     uint8_t *blackened;        /* up to where pixels are black after a late HMOVE, unless they are drawn again */

@@ -125,6 +125,7 @@ void be_ale_stop_recording(be_ale_console *c) {
 void be_ale_frame_begin(be_ale_console *c) {
     ale_picture *t = c->picture;
     t->due = c->touched = INT32_MIN; /* clocks start again with each frame */
+    c->executes = 1;
     c->known_pins = 0;
     c->draws = 1;
     c->marks = marks_of(c, t->current);
@@ -169,6 +170,7 @@ void be_ale_frame_end(be_ale_console *c) {
     if (before) before->pixels = NULL;
     if (t->partial_frame) c->looked_at = NULL; /* the library changes the rest of the picture */
     t->due = INT32_MIN;
+    c->executes = 0;
 }
 
 /* ---- looking --------------------------------------------------------------------------------------------- */
@@ -176,6 +178,12 @@ void be_ale_frame_end(be_ale_console *c) {
 void be_ale_fast_expect(be_ale_console *c, int looks) { c->looks = looks; }
 
 void be_ale_fast_interrupt(be_ale_console *c) {
+    if (c->executes) { /* in a process that was forked in the midst of a frame, which ends here */
+        if (c->record) c->record->pixels = NULL;
+        c->record = NULL;
+        c->executes = c->picture->partial_frame = 0;
+        c->picture->pixel = c->picture->current;
+    }
     draw_all(c);
     c->looked_at = NULL;
 }
