@@ -4,19 +4,9 @@
  * expected to be. Checks, too, what the emulator says of rows that have not changed. */
 #include "engines/atari/emulator.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-int be_fail(be_error *error, be_status status, int64_t lane, const char *format, ...) {
-    va_list arguments;
-    (void)lane;
-    va_start(arguments, format);
-    vsnprintf(error->message, sizeof error->message, format, arguments);
-    va_end(arguments);
-    return status;
-}
 
 static uint64_t mix(uint64_t hash, const void *bytes, size_t count) {
     for (size_t i = 0; i < count; i++) hash = (hash ^ ((const unsigned char *)bytes)[i]) * UINT64_C(0x100000001b3);

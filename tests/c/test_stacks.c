@@ -3,17 +3,11 @@
  * others have written a lane's frames. */
 #include "engines/atari/stacks.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #define HEIGHT 210
 #define ROUNDS 60
-
-int be_fail(be_error *error, be_status status, int64_t lane, const char *format, ...) {
-    (void)error, (void)lane, (void)format;
-    return status;
-}
 
 static uint32_t random_state = 1;
 static int random_below(int n) {

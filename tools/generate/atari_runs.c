@@ -7,7 +7,6 @@
 #include "engines/atari/ale_fast/program.c"
 #include "engines/atari/emulator.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 
 #define KIND_NAME(number) #number,
@@ -75,15 +74,6 @@ uint8_t counted_run(ale_cpu *cpu, uint32_t number) {
     }
     end_stretch();
     return done;
-}
-
-int be_fail(be_error *error, be_status status, int64_t lane, const char *format, ...) {
-    va_list arguments;
-    (void)lane;
-    va_start(arguments, format);
-    vsnprintf(error->message, sizeof error->message, format, arguments);
-    va_end(arguments);
-    return status;
 }
 
 int main(int argc, char **argv) {

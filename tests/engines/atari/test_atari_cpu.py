@@ -104,7 +104,12 @@ def test_a_build_without_ours_plays_the_same(tmp_path):
     told = {}
     for name, flags, folder in (("with", [], "ale*"), ("without", ["-DBE_ALE_FAST=0"], "ale")):
         (tmp_path / name).mkdir()
-        sources = "tests/c/play_ale.c", f"csrc/engines/atari/{folder}/*.c", "csrc/core/system/shared.c"
+        sources = (
+            "tests/c/play_ale.c",
+            f"csrc/engines/atari/{folder}/*.c",
+            "csrc/core/system/shared.c",
+            "csrc/core/error.c",
+        )
         player = program(tmp_path / name, ["-O0", *flags], *sources)
         assert (b"be_ale_cpu_execute" in player.read_bytes()) == (name == "with")
         for fast in "01":

@@ -190,7 +190,8 @@ def test_state_that_is_set_is_not_taken_for_what_was_drawn(own):
 @pytest.mark.parametrize("flags", [["-O2"], pytest.param(SANITIZED, marks=pytest.mark.long)], ids=str)
 def test_stacks_made_from_what_has_changed_equal_whole_ones(flags, tmp_path):
     """With an emulator that tells more of what has changed than ours does (tests/c/test_stacks.c)."""
-    sources = [f"csrc/engines/atari/{name}.c" for name in ("stacks", "pixel", "pixel_plan")]
+    names = "engines/atari/stacks", "engines/atari/pixel", "engines/atari/pixel_plan", "core/error"
+    sources = [f"csrc/{name}.c" for name in names]
     tester = program(tmp_path, [*flags, "-DBE_ISA=BE_ISA_BASELINE"], "tests/c/test_stacks.c", *sources)
     ran = subprocess.run([str(tester)], capture_output=True, text=True, timeout=240)
     assert ran.returncode == 0, ran.stdout + ran.stderr

@@ -2,6 +2,7 @@
 #include "engines/atari/ale_fast/program.h"
 
 #ifdef BE_HAVE_ALE_FAST
+#include "engines/atari/ale_fast/cartridge.h"
 #include "engines/atari/ale_fast/handlers.h"
 #include "engines/atari/ale_fast/sequences.h"
 
@@ -227,13 +228,6 @@ static void decode(be_ale_program *program) {
 
 static be_ale_program *programs; /* all that are in use */
 
-static const char *class_of(const ale_device *device) {
-    const char *type, *name;
-    memcpy(&type, (const char *)device->functions - sizeof type, sizeof type);
-    memcpy(&name, type + sizeof name, sizeof name);
-    return name;
-}
-
 /* Whether the addresses below the cartridge lead where decoded code supposes. */
 static int is_usual(const be_ale_console *console) {
     const ale_page *pages = console->system->pages;
@@ -288,7 +282,7 @@ int be_ale_program_attach(be_ale_console *console) {
     for (size_t k = 0; k < sizeof cartridge_kinds / sizeof *cartridge_kinds; k++) {
         const ale_cartridge_kind *kind = &cartridge_kinds[k];
         const uint8_t *image = (const uint8_t *)device + kind->image;
-        if (strcmp(kind->class_name, class_of(device)) != 0 || !is_image(console, kind, image)) continue;
+        if (strcmp(kind->class_name, be_ale_class_of(device)) != 0 || !is_image(console, kind, image)) continue;
         be_ale_program *program = programs;
         while (program && (program->kind != kind || memcmp(program->image, image, kind->bytes) != 0)) {
             program = program->next;
