@@ -1,0 +1,174 @@
+/* MinAtar's Space Invaders: a cannon against a block of aliens, which comes down and shoots back. */
+#include "envs/minatar/minatar.h"
+
+enum { CANNON, ALIEN, ALIEN_LEFT, ALIEN_RIGHT, FRIENDLY_BULLET, ENEMY_BULLET, NUM_CHANNELS };
+
+/* Maps have a number per row of the field, whose bit x is the cell in column x. */
+enum {
+    ALIENS = MA_NUM_FIELDS,
+    F_BULLETS,
+    E_BULLETS,
+    POS,
+    ALIEN_DIR,
+    ENEMY_MOVE_INTERVAL,
+    ALIEN_MOVE_TIMER,
+    ALIEN_SHOT_TIMER,
+    SHOT_TIMER
+};
+enum { FIRST_INTERVAL = 12, LAST_INTERVAL = 6, ENEMY_SHOT_INTERVAL = 10, SHOT_COOL_DOWN = 5 };
+enum { WHOLE_ROW = (1 << MA_SIDE) - 1, LAST = MA_SIDE - 1, WAVE_ROWS = 4, WAVE_ROW = 0xfc /* columns 2 to 7 */ };
+static const be_field state[] = {
+    MA_FIELDS,
+    [ALIENS] = {"aliens", BE_I32, MA_SIDE, "bit x of value y: an alien in column x of row y", 0, WHOLE_ROW},
+    [F_BULLETS] = {"f_bullets", BE_I32, MA_SIDE, "the same for the cannon's bullets", 0, WHOLE_ROW},
+    [E_BULLETS] = {"e_bullets", BE_I32, MA_SIDE, "the same for the aliens' bullets", 0, WHOLE_ROW},
+    [POS] = {"pos", BE_I32, 1, "column of the cannon", 0, LAST},
+    [ALIEN_DIR] = {"alien_dir", BE_I32, 1, "-1: the aliens go to the left, 1: to the right", -1, 1},
+    [ENEMY_MOVE_INTERVAL] = {"enemy_move_interval", BE_I32, 1, "most steps between two moves of the aliens",
+                             LAST_INTERVAL, FIRST_INTERVAL},
+    [ALIEN_MOVE_TIMER] = {"alien_move_timer", BE_I32, 1, "steps until the aliens move", -1, FIRST_INTERVAL},
+    [ALIEN_SHOT_TIMER] = {"alien_shot_timer", BE_I32, 1, "steps until an alien shoots", 0, ENEMY_SHOT_INTERVAL},
+    [SHOT_TIMER] = {"shot_timer", BE_I32, 1, "steps until the cannon can shoot", 0, SHOT_COOL_DOWN},
+    {0},
+};
+
+static void new_wave(int32_t *aliens) {
+    for (int y = 0; y < MA_SIDE; y++) aliens[y] = y < WAVE_ROWS ? WAVE_ROW : 0;
+}
+
+static void start(const be_batch *b, int64_t i) {
+    new_wave(ma_at(b, ALIENS, i));
+    for (int y = 0; y < MA_SIDE; y++) ma_at(b, F_BULLETS, i)[y] = ma_at(b, E_BULLETS, i)[y] = 0;
+    *ma_at(b, POS, i) = 5;
+    *ma_at(b, ALIEN_DIR, i) = -1;
+    *ma_at(b, ENEMY_MOVE_INTERVAL, i) = *ma_at(b, ALIEN_MOVE_TIMER, i) = FIRST_INTERVAL;
+    *ma_at(b, ALIEN_SHOT_TIMER, i) = ENEMY_SHOT_INTERVAL;
+    *ma_at(b, SHOT_TIMER, i) = 0;
+}
+
+/* All columns in which a map has something. */
+BE_INLINE int columns_of(const int32_t *map) {
+    int columns = 0;
+    for (int y = 0; y < MA_SIDE; y++) columns |= map[y];
+    return columns;
+}
+
+/* In how many cells it has something. */
+BE_INLINE int count(const int32_t *map) {
+    int sum = 0;
+    for (int y = 0; y < MA_SIDE; y++) sum += __builtin_popcount((unsigned)map[y]);
+    return sum;
+}
+
+BE_INLINE void move_up(int32_t *map) {
+    for (int y = 0; y < LAST; y++) map[y] = map[y + 1];
+    map[LAST] = 0;
+}
+
+/* Returns what has left the field, for the aliens to come in again at the top. */
+BE_INLINE int move_down(int32_t *map) {
+    const int below = map[LAST];
+    for (int y = LAST; y > 0; y--) map[y] = map[y - 1];
+    map[0] = 0;
+    return below;
+}
+
+/* The aliens' next move, to the side or, at the edge of the field, down and back. Returns whether it ends the game. */
+static int move_aliens(const be_batch *b, int64_t i, int32_t *aliens) {
+    int32_t *direction = ma_at(b, ALIEN_DIR, i);
+    const int columns = columns_of(aliens), edge = *direction < 0 ? 1 : 1 << LAST;
+    if (columns & edge) {
+        *direction = -*direction;
+        const int landed = aliens[LAST] != 0;
+        aliens[0] = move_down(aliens);
+        return landed;
+    }
+    for (int y = 0; y < MA_SIDE; y++) aliens[y] = *direction < 0 ? aliens[y] >> 1 : aliens[y] << 1;
+    return 0;
+}
+
+/* The column with an alien that is nearest to the cannon, the left one of two; -1: there is none. */
+static int nearest_column(const int32_t *aliens, int pos) {
+    const int columns = columns_of(aliens);
+    for (int far = 0; far < MA_SIDE; far++) {
+        if (pos - far >= 0 && columns >> (pos - far) & 1) return pos - far;
+        if (pos + far < MA_SIDE && columns >> (pos + far) & 1) return pos + far;
+    }
+    return -1;
+}
+
+/* The lowest alien of that column shoots. */
+static void shoot_back(const int32_t *aliens, int32_t *bullets, int pos) {
+    const int column = nearest_column(aliens, pos);
+    if (column < 0) return;
+    int y = LAST;
+    while (!(aliens[y] >> column & 1)) y--;
+    bullets[y] |= 1 << column;
+}
+
+static ma_result play(const be_batch *b, int64_t i, int action) {
+    ma_result result = {0};
+    int32_t *aliens = ma_at(b, ALIENS, i), *shots = ma_at(b, F_BULLETS, i), *bullets = ma_at(b, E_BULLETS, i);
+    int32_t *shot_timer = ma_at(b, SHOT_TIMER, i), *alien_shot_timer = ma_at(b, ALIEN_SHOT_TIMER, i);
+    int32_t *move_timer = ma_at(b, ALIEN_MOVE_TIMER, i), *interval = ma_at(b, ENEMY_MOVE_INTERVAL, i);
+    const int pos = *ma_at(b, POS, i) = ma_clip(*ma_at(b, POS, i) + (action == MA_RIGHT) - (action == MA_LEFT));
+    if (action == MA_FIRE && *shot_timer == 0) {
+        shots[LAST] |= 1 << pos;
+        *shot_timer = SHOT_COOL_DOWN;
+    }
+    move_up(shots);
+    (void)move_down(bullets);
+    result.terminal = (bullets[LAST] | aliens[LAST]) >> pos & 1;
+    if (*move_timer <= 0) {
+        const int left = count(aliens);
+        *move_timer = left < *interval ? left : *interval;
+        result.terminal |= move_aliens(b, i, aliens);
+        result.terminal |= aliens[LAST] >> pos & 1;
+    }
+    if (*alien_shot_timer == 0) {
+        *alien_shot_timer = ENEMY_SHOT_INTERVAL;
+        shoot_back(aliens, bullets, pos);
+    }
+    int left = 0;
+    for (int y = 0; y < MA_SIDE; y++) {
+        const int hit = aliens[y] & shots[y];
+        result.reward += __builtin_popcount((unsigned)hit);
+        aliens[y] ^= hit;
+        shots[y] ^= hit;
+        left |= aliens[y];
+    }
+    ma_count_down(shot_timer);
+    --*move_timer;
+    --*alien_shot_timer;
+    if (left == 0) {
+        if (*interval > LAST_INTERVAL && ma_is_ramping(b, i)) --*interval;
+        new_wave(aliens);
+    }
+    return result;
+}
+
+BE_INLINE void draw_map(ma_canvas canvas, int channel, const int32_t *map) {
+    for (int y = 0; y < MA_SIDE; y++) {
+        for (unsigned row = (unsigned)map[y]; row; row &= row - 1) ma_mark(canvas, channel, __builtin_ctz(row), y);
+    }
+}
+
+static void draw(const be_batch *b, int64_t i, ma_canvas canvas) {
+    ma_mark(canvas, CANNON, *ma_at(b, POS, i), LAST);
+    draw_map(canvas, ALIEN, ma_at(b, ALIENS, i));
+    draw_map(canvas, *ma_at(b, ALIEN_DIR, i) < 0 ? ALIEN_LEFT : ALIEN_RIGHT, ma_at(b, ALIENS, i));
+    draw_map(canvas, FRIENDLY_BULLET, ma_at(b, F_BULLETS, i));
+    draw_map(canvas, ENEMY_BULLET, ma_at(b, E_BULLETS, i));
+}
+
+static const ma_game game = {
+    .channels = NUM_CHANNELS,
+    .num_actions = 4,
+    .actions = {MA_NOTHING, MA_LEFT, MA_RIGHT, MA_FIRE},
+    .colors = {{26, 36, 65}, {27, 97, 69}, {105, 123, 48}, {200, 123, 124}, {205, 162, 224}, {198, 225, 241}},
+    .start = start,
+    .play = play,
+    .draw = draw,
+};
+
+MINATAR_GAME(space_invaders, "SpaceInvaders", game, state, NULL);
