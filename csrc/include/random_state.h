@@ -34,11 +34,24 @@ void be_random_state_seed(be_random_state *stream, const uint32_t *words, size_t
 /* Whether nothing has been drawn since the stream was seeded. */
 static inline int be_random_state_is_fresh(const be_random_state *stream) { return stream->used > 624; }
 
+/* Makes 624 new words, of which none is handed out. */
+void be_random_state_renew(be_random_state *stream);
+
 /* 32 bits: Matsumoto and Nishimura, "Mersenne Twister" (1998), MT19937. */
-uint32_t be_random_state_next32(be_random_state *stream);
+static inline uint32_t be_random_state_next32(be_random_state *stream) {
+    if (__builtin_expect(stream->used >= 624, 0)) be_random_state_renew(stream);
+    uint32_t y = stream->key[stream->used++];
+    y ^= y >> 11;
+    y ^= y << 7 & UINT32_C(0x9d2c5680);
+    y ^= y << 15 & UINT32_C(0xefc60000);
+    return y ^ y >> 18;
+}
 
 /* random_sample(), or an element of rand(n): a multiple of 2**-53 in [0, 1). */
-double be_random_state_double(be_random_state *stream);
+static inline double be_random_state_double(be_random_state *stream) {
+    const uint32_t high = be_random_state_next32(stream) >> 5, low = be_random_state_next32(stream) >> 6;
+    return (high * 67108864.0 + low) / 9007199254740992.0;
+}
 
 /* uniform(low, high). */
 static inline double be_random_state_uniform(be_random_state *stream, double low, double high) {

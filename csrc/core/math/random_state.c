@@ -61,28 +61,13 @@ static uint32_t twist(uint32_t high, uint32_t low, uint32_t far) {
     return far ^ mixed >> 1 ^ (-(low & 1) & UINT32_C(0x9908b0df));
 }
 
-static void renew(uint32_t *key) {
+void be_random_state_renew(be_random_state *stream) {
+    uint32_t *key = stream->key;
     int i = 0;
     for (; i < SIZE - SHIFT; i++) key[i] = twist(key[i], key[i + 1], key[i + SHIFT]);
     for (; i < SIZE - 1; i++) key[i] = twist(key[i], key[i + 1], key[i + SHIFT - SIZE]);
     key[SIZE - 1] = twist(key[SIZE - 1], key[0], key[SHIFT - 1]);
-}
-
-uint32_t be_random_state_next32(be_random_state *stream) {
-    if (stream->used >= SIZE) {
-        renew(stream->key);
-        stream->used = 0;
-    }
-    uint32_t y = stream->key[stream->used++];
-    y ^= y >> 11;
-    y ^= y << 7 & UINT32_C(0x9d2c5680);
-    y ^= y << 15 & UINT32_C(0xefc60000);
-    return y ^ y >> 18;
-}
-
-double be_random_state_double(be_random_state *stream) {
-    const uint32_t high = be_random_state_next32(stream) >> 5, low = be_random_state_next32(stream) >> 6;
-    return (high * 67108864.0 + low) / 9007199254740992.0;
+    stream->used = 0;
 }
 
 double be_random_state_normal(be_random_state *stream) {

@@ -4,18 +4,8 @@
 enum { PLAYER, ENEMY, TRAIL, GOLD, NUM_CHANNELS };
 
 /* Slot k holds what crosses row k + 1. */
-enum {
-    X = MA_NUM_FIELDS,
-    KIND,
-    PLAYER_X,
-    PLAYER_Y,
-    SPAWN_SPEED,
-    SPAWN_TIMER,
-    MOVE_SPEED,
-    MOVE_TIMER,
-    RAMP_TIMER,
-    RAMP_INDEX
-};
+enum { X = MA_NUM_FIELDS, KIND, PLAYER_X, PLAYER_Y, SPAWN_SPEED, SPAWN_TIMER, MOVE_SPEED, MOVE_TIMER };
+enum { RAMP_TIMER = MOVE_TIMER + 1, RAMP_INDEX };
 enum { NUM_SLOTS = 8, FIRST_SPAWN_SPEED = 10, FIRST_MOVE_SPEED = 5, RAMP_INTERVAL = 100, MAX_RAMPS = 15 };
 enum { PRESENT = 1, TO_THE_RIGHT = 2, IS_GOLD = 4 }; /* bits of `kind` */
 static const be_field state[] = {
@@ -115,15 +105,24 @@ static ma_result play(const be_batch *b, int64_t i, int action) {
     return result;
 }
 
-static void draw(const be_batch *b, int64_t i, ma_canvas canvas) {
-    ma_mark(canvas, PLAYER, *ma_at(b, PLAYER_X, i), *ma_at(b, PLAYER_Y, i));
+BE_INLINE void draw(const be_batch *b, int64_t i, ma_canvas canvas) {
     const int32_t *x = ma_at(b, X, i), *kind = ma_at(b, KIND, i);
+    int place[NUM_SLOTS], trail[NUM_SLOTS];
+    uint8_t has_place[NUM_SLOTS], has_trail[NUM_SLOTS];
     for (int k = 0; k < NUM_SLOTS; k++) {
-        if (kind[k] == 0) continue;
         const int behind = x[k] + (kind[k] & TO_THE_RIGHT ? -1 : 1);
-        ma_mark(canvas, kind[k] & IS_GOLD ? GOLD : ENEMY, x[k], k + 1);
-        if (ma_is_inside(behind)) ma_mark(canvas, TRAIL, behind, k + 1);
+        has_place[k] = kind[k] != 0;
+        has_trail[k] = has_place[k] & ma_is_inside(behind);
+        place[k] = (MA_SIDE * (k + 1) + x[k]) * canvas.cell_stride +
+                   (kind[k] & IS_GOLD ? GOLD : ENEMY) * canvas.channel_stride;
+        trail[k] = (MA_SIDE * (k + 1) + behind) * canvas.cell_stride + TRAIL * canvas.channel_stride;
     }
+    /* No two of these places are the same. */
+    for (int k = 0; k < NUM_SLOTS; k++) {
+        canvas.flags[place[k]] |= has_place[k];
+        canvas.flags[trail[k]] |= has_trail[k];
+    }
+    ma_mark(canvas, PLAYER, *ma_at(b, PLAYER_X, i), *ma_at(b, PLAYER_Y, i));
 }
 
 static const ma_game game = {
@@ -131,9 +130,6 @@ static const ma_game game = {
     .num_actions = 5,
     .actions = {MA_NOTHING, MA_LEFT, MA_UP, MA_RIGHT, MA_DOWN},
     .colors = {{22, 61, 78}, {84, 121, 47}, {208, 126, 147}, {193, 202, 243}},
-    .start = start,
-    .play = play,
-    .draw = draw,
 };
 
 MINATAR_GAME(asterix, "Asterix", game, state, NULL);

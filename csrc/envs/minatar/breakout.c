@@ -74,13 +74,22 @@ static ma_result play(const be_batch *b, int64_t i, int action) {
     return result;
 }
 
-static void draw(const be_batch *b, int64_t i, ma_canvas canvas) {
+/* The flags of a cell. */
+typedef uint32_t cell __attribute__((may_alias, aligned(1)));
+_Static_assert(NUM_CHANNELS == sizeof(cell), "a cell's flags are written at once");
+
+BE_INLINE void draw(const be_batch *b, int64_t i, ma_canvas canvas) {
+    const uint32_t bricks = (uint32_t)*ma_at(b, BRICKS, i);
+    uint8_t *wall = canvas.flags + WALL_TOP * MA_SIDE * canvas.cell_stride + BRICK * canvas.channel_stride;
+    if (canvas.cell_stride == NUM_CHANNELS) {
+        cell *cells = (cell *)(wall - BRICK); /* two more than the wall has: their bits are 0 */
+        for (int k = 0; k < 32; k++) cells[k] = (bricks >> k & 1) << 8 * BRICK;
+    } else {
+        for (int k = 0; k < WALL_ROWS * MA_SIDE; k++) wall[k * canvas.cell_stride] = bricks >> k & 1;
+    }
     ma_mark(canvas, PADDLE, *ma_at(b, POS, i), MA_SIDE - 1);
     ma_mark(canvas, BALL, *ma_at(b, BALL_X, i), *ma_at(b, BALL_Y, i));
     ma_mark(canvas, TRAIL, *ma_at(b, LAST_X, i), *ma_at(b, LAST_Y, i));
-    const uint32_t bricks = (uint32_t)*ma_at(b, BRICKS, i);
-    uint8_t *first = canvas.flags + WALL_TOP * MA_SIDE * canvas.cell_stride + BRICK * canvas.channel_stride;
-    for (int k = 0; k < WALL_ROWS * MA_SIDE; k++) first[k * canvas.cell_stride] = bricks >> k & 1;
 }
 
 static const ma_game game = {
@@ -88,9 +97,6 @@ static const ma_game game = {
     .num_actions = 3,
     .actions = {MA_NOTHING, MA_LEFT, MA_RIGHT},
     .colors = {{22, 61, 78}, {84, 121, 47}, {208, 126, 147}, {193, 202, 243}},
-    .start = start,
-    .play = play,
-    .draw = draw,
 };
 
 MINATAR_GAME(breakout, "Breakout", game, state, NULL);

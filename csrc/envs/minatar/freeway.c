@@ -1,7 +1,7 @@
 /* MinAtar's Freeway: a chicken crosses eight lanes of cars, as often as it can in 2500 steps. */
 #include "envs/minatar/minatar.h"
 
-enum { CHICKEN, CAR, SPEED_1, NUM_CHANNELS = SPEED_1 + 5 };
+enum { CHICKEN, CAR, NUM_CHANNELS = CAR + 1 + 5 /* a channel for each speed */ };
 
 /* Car k drives in row k + 1. */
 enum { CAR_X = MA_NUM_FIELDS, CAR_TIMER, CAR_SPEED, POS, MOVE_TIMER, TERMINATE_TIMER };
@@ -38,11 +38,26 @@ static void start(const be_batch *b, int64_t i) {
 }
 
 /* A car that leaves the field comes in again at the other side. */
-BE_INLINE int wrap(int x) { return x < 0 ? MA_SIDE - 1 : x > MA_SIDE - 1 ? 0 : x; }
+BE_INLINE int wrap(int x) { return x < 0 ? x + MA_SIDE : x >= MA_SIDE ? x - MA_SIDE : x; }
+
+BE_INLINE int sign(int speed) { return (speed > 0) - (speed < 0); }
+
+/* The car in the chicken's row is at the chicken. */
+BE_INLINE int is_hit(const int32_t *x, int pos) { return pos >= 1 && pos <= NUM_CARS && x[pos - 1] == CHICKEN_X; }
+
+static void move_cars(const be_batch *b, int64_t i) {
+    int32_t *restrict x = ma_at(b, CAR_X, i), *restrict timer = ma_at(b, CAR_TIMER, i);
+    const int32_t *restrict speed = ma_at(b, CAR_SPEED, i);
+    for (int k = 0; k < NUM_CARS; k++) {
+        const int moved = wrap(x[k] + sign(speed[k])), pace = speed[k] < 0 ? -speed[k] : speed[k];
+        x[k] = timer[k] == 0 ? moved : x[k];
+        timer[k] = timer[k] == 0 ? pace : timer[k] - 1;
+    }
+}
 
 static ma_result play(const be_batch *b, int64_t i, int action) {
     ma_result result = {0};
-    int32_t *x = ma_at(b, CAR_X, i), *timer = ma_at(b, CAR_TIMER, i), *speed = ma_at(b, CAR_SPEED, i);
+    const int32_t *x = ma_at(b, CAR_X, i);
     int32_t *move_timer = ma_at(b, MOVE_TIMER, i), *terminate_timer = ma_at(b, TERMINATE_TIMER, i);
     int pos = *ma_at(b, POS, i);
     if (*move_timer == 0 && (action == MA_UP || action == MA_DOWN)) {
@@ -54,17 +69,9 @@ static ma_result play(const be_batch *b, int64_t i, int action) {
         draw_cars(b, i);
         pos = MA_SIDE - 1;
     }
-    for (int k = 0; k < NUM_CARS; k++) {
-        int hit = x[k] == CHICKEN_X;
-        if (timer[k] == 0) {
-            timer[k] = speed[k] < 0 ? -speed[k] : speed[k];
-            x[k] = wrap(x[k] + (speed[k] > 0) - (speed[k] < 0));
-            hit |= x[k] == CHICKEN_X;
-        } else {
-            timer[k]--;
-        }
-        if (hit && pos == k + 1) pos = MA_SIDE - 1;
-    }
+    if (is_hit(x, pos)) pos = MA_SIDE - 1;
+    move_cars(b, i);
+    if (is_hit(x, pos)) pos = MA_SIDE - 1;
     *ma_at(b, POS, i) = pos;
     ma_count_down(move_timer);
     *terminate_timer -= *terminate_timer >= 0;
@@ -72,14 +79,16 @@ static ma_result play(const be_batch *b, int64_t i, int action) {
     return result;
 }
 
-static void draw(const be_batch *b, int64_t i, ma_canvas canvas) {
-    ma_mark(canvas, CHICKEN, CHICKEN_X, *ma_at(b, POS, i));
+BE_INLINE void draw(const be_batch *b, int64_t i, ma_canvas canvas) {
     const int32_t *x = ma_at(b, CAR_X, i), *speed = ma_at(b, CAR_SPEED, i);
+    int car[NUM_CARS], trail[NUM_CARS];
     for (int k = 0; k < NUM_CARS; k++) {
-        ma_mark(canvas, CAR, x[k], k + 1);
-        const int pace = speed[k] < 0 ? -speed[k] : speed[k];
-        ma_mark(canvas, CAR + pace, wrap(speed[k] > 0 ? x[k] - 1 : x[k] + 1), k + 1);
+        const int behind = wrap(x[k] - (speed[k] > 0 ? 1 : -1)), pace = speed[k] < 0 ? -speed[k] : speed[k];
+        car[k] = (MA_SIDE * (k + 1) + x[k]) * canvas.cell_stride + CAR * canvas.channel_stride;
+        trail[k] = (MA_SIDE * (k + 1) + behind) * canvas.cell_stride + (CAR + pace) * canvas.channel_stride;
     }
+    for (int k = 0; k < NUM_CARS; k++) canvas.flags[car[k]] = canvas.flags[trail[k]] = 1;
+    ma_mark(canvas, CHICKEN, CHICKEN_X, *ma_at(b, POS, i));
 }
 
 static const ma_game game = {
@@ -88,9 +97,6 @@ static const ma_game game = {
     .actions = {MA_NOTHING, MA_UP, MA_DOWN},
     .colors =
         {{27, 30, 59}, {22, 83, 76}, {68, 119, 49}, {161, 121, 74}, {212, 132, 169}, {198, 180, 238}, {203, 232, 240}},
-    .start = start,
-    .play = play,
-    .draw = draw,
 };
 
 MINATAR_GAME(freeway, "Freeway", game, state, NULL);

@@ -4,7 +4,7 @@
  * Reinforcement Learning Experiments". They are written here from their rules, and compared with the package minatar
  * by playing both.
  *
- * A game's file has a table of fields that begins with MA_FIELDS, three functions, which it lists in a constant of the
+ * A game's file has a table of fields that begins with MA_FIELDS, the functions start, play and draw, a constant of the
  * type ma_game, and MINATAR_GAME at its end. */
 #ifndef MINATAR_H
 #define MINATAR_H
@@ -17,13 +17,8 @@ enum { MA_SIDE = 10, MA_CELLS = MA_SIDE * MA_SIDE, MA_MAX_CHANNELS = 10, MA_PIXE
 /* ---- tables ------------------------------------------------------------------------------------------ */
 
 enum { MA_RANDOM_STATE, MA_LAST_ACTION, MA_NUM_FIELDS };
-#define MA_FIELDS                                                                                                      \
-    [MA_RANDOM_STATE] = BE_RANDOM_STATE_FIELD, [MA_LAST_ACTION] = {"last_action",                                      \
-                                                                   BE_I32,                                             \
-                                                                   1,                                                  \
-                                                                   "that a sticky step repeats: n, l, u, r, d or f",   \
-                                                                   0,                                                  \
-                                                                   MA_FIRE}
+#define MA_LAST_ACTION_FIELD {"last_action", BE_I32, 1, "that a sticky step repeats: n, l, u, r, d or f", 0, MA_FIRE}
+#define MA_FIELDS [MA_RANDOM_STATE] = BE_RANDOM_STATE_FIELD, [MA_LAST_ACTION] = MA_LAST_ACTION_FIELD
 
 enum { MA_STICKY_ACTION_PROB, MA_DIFFICULTY_RAMPING, MA_USE_MINIMAL_ACTION_SET, MA_CHANNELS_FIRST };
 static const be_param ma_params[] = {
@@ -60,9 +55,10 @@ BE_INLINE void ma_mark(ma_canvas canvas, int channel, int x, int y) {
     canvas.flags[(MA_SIDE * y + x) * canvas.cell_stride + channel * canvas.channel_stride] = 1;
 }
 
-/* Channel `channel` of cell (x, y) and the n - 1 cells to its right. */
-BE_INLINE void ma_mark_row(ma_canvas canvas, int channel, int x, int y, int n) {
-    for (int k = 0; k < n; k++) ma_mark(canvas, channel, x + k, y);
+/* Sets channel `channel` in row y where begin <= x < end, and clears it elsewhere. */
+BE_INLINE void ma_mark_bar(ma_canvas canvas, int channel, int y, int begin, int end) {
+    uint8_t *flag = canvas.flags + MA_SIDE * y * canvas.cell_stride + channel * canvas.channel_stride;
+    for (int x = 0; x < MA_SIDE; x++) flag[x * canvas.cell_stride] = (x >= begin) & (x < end);
 }
 
 /* What one step did. */
@@ -73,12 +69,14 @@ typedef struct ma_result {
 
 typedef struct ma_game {
     int channels;
-    int num_actions, actions[MA_NUM_ACTIONS];    /* those that do something in this game */
-    uint8_t colors[MA_MAX_CHANNELS][3];          /* of each channel: the last one that is set colors its cell */
-    void (*start)(const be_batch *b, int64_t i); /* begins an episode of lane i */
-    ma_result (*play)(const be_batch *b, int64_t i, int action);
-    void (*draw)(const be_batch *b, int64_t i, ma_canvas canvas);
+    int num_actions, actions[MA_NUM_ACTIONS]; /* those that do something in this game */
+    uint8_t colors[MA_MAX_CHANNELS][3];       /* of each channel: the last one that is set colors its cell */
 } ma_game;
+
+/* Each game's file defines these: they begin an episode of lane i, step it, and mark what it shows. */
+static void start(const be_batch *b, int64_t i);
+static ma_result play(const be_batch *b, int64_t i, int action);
+BE_INLINE void draw(const be_batch *b, int64_t i, ma_canvas canvas);
 
 /* A lane's first value of a field of int32, its random numbers, and whether its game becomes harder. */
 BE_INLINE int32_t *ma_at(const be_batch *b, int field, int64_t i) {
@@ -108,36 +106,53 @@ static inline int ma_prepare(const ma_game *game, be_setup *setup) {
     return BE_OK;
 }
 
-BE_INLINE void ma_draw(const ma_game *game, const be_batch *b, int64_t i, uint8_t *flags, int channels_first) {
+static void ma_draw_channels_first(const ma_game *game, const be_batch *b, int64_t i, uint8_t *flags) {
     memset(flags, 0, (size_t)(MA_CELLS * game->channels));
-    if (channels_first) {
-        game->draw(b, i, (ma_canvas){flags, 1, MA_CELLS});
-    } else {
-        game->draw(b, i, (ma_canvas){flags, game->channels, 1});
-    }
+    draw(b, i, (ma_canvas){flags, 1, MA_CELLS});
 }
 
-BE_INLINE int ma_observe(const ma_game *game, const be_batch *b, const int64_t *lanes, int64_t count,
-                         const be_rows *rows) {
-    uint8_t *const flags = rows->port[MA_OBSERVATION];
+static void ma_draw_channels_last(const ma_game *game, const be_batch *b, int64_t i, uint8_t *flags) {
+    memset(flags, 0, (size_t)(MA_CELLS * game->channels));
+    draw(b, i, (ma_canvas){flags, game->channels, 1});
+}
+
+BE_INLINE uint8_t *ma_row(const ma_game *game, const be_rows *rows, int64_t i) {
+    return BE_ROW(uint8_t, rows->port[MA_OBSERVATION], rows, i, MA_CELLS * game->channels);
+}
+
+static inline int ma_observe(const ma_game *game, const be_batch *b, const int64_t *lanes, int64_t count,
+                             const be_rows *rows) {
+    const int channels_first = b->params[MA_CHANNELS_FIRST] != 0;
     for (int64_t k = 0; k < count; k++) {
-        ma_draw(game, b, lanes[k], BE_ROW(uint8_t, flags, rows, lanes[k], MA_CELLS * game->channels),
-                b->params[MA_CHANNELS_FIRST] != 0);
+        (channels_first ? ma_draw_channels_first : ma_draw_channels_last)(game, b, lanes[k],
+                                                                          ma_row(game, rows, lanes[k]));
     }
     return BE_OK;
 }
 
-BE_INLINE int ma_reset(const ma_game *game, const be_batch *b, const int64_t *lanes, int64_t count,
-                       const be_rows *rows) {
-    for (int64_t k = 0; k < count; k++) game->start(b, lanes[k]);
+static inline int ma_reset(const ma_game *game, const be_batch *b, const int64_t *lanes, int64_t count,
+                           const be_rows *rows) {
+    for (int64_t k = 0; k < count; k++) start(b, lanes[k]);
     return ma_observe(game, b, lanes, count, rows);
 }
 
 /* The action that the game sees: the one of the step before, or the one chosen. The number is drawn in any case. */
 BE_INLINE int ma_choose(const ma_game *game, const be_batch *b, int64_t i, int64_t chosen) {
     int32_t *last = ma_at(b, MA_LAST_ACTION, i);
-    if (be_random_state_double(ma_stream(b, i)) < be_param_of(b, MA_STICKY_ACTION_PROB, i)) return *last;
-    return *last = (int32_t)(b->params[MA_USE_MINIMAL_ACTION_SET] ? game->actions[chosen] : chosen);
+    const int wanted = b->params[MA_USE_MINIMAL_ACTION_SET] ? game->actions[chosen] : (int)chosen;
+    const int sticks = be_random_state_double(ma_stream(b, i)) < be_param_of(b, MA_STICKY_ACTION_PROB, i);
+    return *last = sticks ? *last : wanted;
+}
+
+/* A stream is so long that those of many lanes are not in the CPU's nearest cache: they are asked for some lanes ahead,
+ * first the place in the stream and then the words there. Columns have room for more lanes than there are. */
+BE_INLINE void ma_fetch_ahead(const be_batch *b, int64_t i) {
+    enum { FAR = 12, NEAR = 4 };
+    if (i + FAR >= b->num_lanes) return;
+    const be_random_state *stream = ma_stream(b, i);
+    __builtin_prefetch(&stream[FAR].used, 1);
+    const uint32_t used = stream[NEAR].used;
+    __builtin_prefetch(&stream[NEAR].key[used < 624 ? used : 0]);
 }
 
 BE_INLINE int ma_step(const ma_game *game, be_batch *b, int64_t begin, int64_t end, const be_rows *rows) {
@@ -147,11 +162,11 @@ BE_INLINE int ma_step(const ma_game *game, be_batch *b, int64_t begin, int64_t e
         rows->reward[k] = 0;
         rows->terminated[k] = rows->truncated[k] = 0;
         if (rows->skip[k]) continue;
-        const ma_result result = game->play(b, i, ma_choose(game, b, i, action[k]));
+        ma_fetch_ahead(b, i);
+        const ma_result result = play(b, i, ma_choose(game, b, i, action[k]));
         rows->reward[k] = result.reward;
         rows->terminated[k] = (uint8_t)result.terminal;
-        uint8_t *flags = BE_ROW(uint8_t, rows->port[MA_OBSERVATION], rows, i, MA_CELLS * game->channels);
-        ma_draw(game, b, i, flags, channels_first);
+        (channels_first ? ma_draw_channels_first : ma_draw_channels_last)(game, b, i, ma_row(game, rows, i));
         if (result.failure) be_fail_lane(b, i, rows, "%s", result.failure);
     }
     return BE_OK;
@@ -163,7 +178,7 @@ static inline void ma_picture(const ma_game *game, const be_batch *b, int64_t i,
     *rows = *columns = MA_SIDE * MA_PIXELS;
     if (rgb == NULL) return;
     uint8_t flags[MA_CELLS * MA_MAX_CHANNELS];
-    ma_draw(game, b, i, flags, 0);
+    ma_draw_channels_last(game, b, i, flags);
     for (int y = 0; y < *rows; y++) {
         for (int x = 0; x < *columns; x++, rgb += 3) {
             const uint8_t *cell = flags + (MA_SIDE * (y / MA_PIXELS) + x / MA_PIXELS) * game->channels;

@@ -1,47 +1,16 @@
 /* MinAtar's Seaquest: a submarine rescues divers from the sea, among fish and other submarines, while its air lasts. */
 #include "envs/minatar/minatar.h"
 
-enum {
-    SUB_FRONT,
-    SUB_BACK,
-    FRIENDLY_BULLET,
-    TRAIL,
-    ENEMY_BULLET,
-    ENEMY_FISH,
-    ENEMY_SUB,
-    OXYGEN_GAUGE,
-    DIVER_GAUGE,
-    DIVER_CHANNEL,
-    NUM_CHANNELS
-};
+enum { SUB_FRONT, SUB_BACK, FRIENDLY_BULLET, TRAIL, ENEMY_BULLET, ENEMY_FISH, ENEMY_SUB };
+enum { OXYGEN_GAUGE = ENEMY_SUB + 1, DIVER_GAUGE, DIVER_CHANNEL, NUM_CHANNELS };
 
 /* ---- state ------------------------------------------------------------------------------------------- */
 
 /* What swims, in the order in which it came: the first num_... of each list. */
-enum {
-    F_BULLETS = MA_NUM_FIELDS,
-    E_BULLETS,
-    E_FISH,
-    E_SUBS,
-    DIVERS,
-    NUM_F_BULLETS,
-    NUM_E_BULLETS,
-    NUM_E_FISH,
-    NUM_E_SUBS,
-    NUM_DIVERS,
-    SUB_X,
-    SUB_Y,
-    SUB_OR,
-    SURFACE,
-    OXYGEN,
-    DIVER_COUNT,
-    SHOT_TIMER,
-    E_SPAWN_SPEED,
-    E_SPAWN_TIMER,
-    D_SPAWN_TIMER,
-    MOVE_SPEED,
-    RAMP_INDEX
-};
+enum { F_BULLETS = MA_NUM_FIELDS, E_BULLETS, E_FISH, E_SUBS, DIVERS };
+enum { NUM_F_BULLETS = DIVERS + 1, NUM_E_BULLETS, NUM_E_FISH, NUM_E_SUBS, NUM_DIVERS };
+enum { SUB_X = NUM_DIVERS + 1, SUB_Y, SUB_OR, SURFACE, OXYGEN, DIVER_COUNT, SHOT_TIMER };
+enum { E_SPAWN_SPEED = SHOT_TIMER + 1, E_SPAWN_TIMER, D_SPAWN_TIMER, MOVE_SPEED, RAMP_INDEX };
 enum { NUM_LISTS = 5, NUM_OF = NUM_F_BULLETS - F_BULLETS /* from a list's field to that of its length */ };
 
 typedef struct swimmer {
@@ -53,21 +22,9 @@ typedef struct swimmer {
 enum { CAPACITY = 32, LIST_BYTES = CAPACITY * (int)sizeof(swimmer) };
 _Static_assert(sizeof(swimmer) == 5, "LIST's values");
 
-enum {
-    LAST = MA_SIDE - 1,
-    DEEPEST = LAST - 1,
-    MAX_OXYGEN = 200,
-    MAX_DIVERS = 6,
-    FEWEST_DIVERS = -(1 << 30),
-    SHOT_COOL_DOWN = 5,
-    ENEMY_SHOT_INTERVAL = 10,
-    FIRST_SPAWN_SPEED = 20,
-    FIRST_MOVE_SPEED = 5,
-    LAST_MOVE_SPEED = 2,
-    DIVER_SPAWN_SPEED = 30,
-    DIVER_MOVE_INTERVAL = 5,
-    MAX_RAMPS = 31
-};
+enum { LAST = MA_SIDE - 1, DEEPEST = LAST - 1, MAX_OXYGEN = 200, MAX_DIVERS = 6, FEWEST_DIVERS = -(1 << 30) };
+enum { SHOT_COOL_DOWN = 5, ENEMY_SHOT_INTERVAL = 10, FIRST_SPAWN_SPEED = 20, FIRST_MOVE_SPEED = 5 };
+enum { LAST_MOVE_SPEED = 2, DIVER_SPAWN_SPEED = 30, DIVER_MOVE_INTERVAL = 5, MAX_RAMPS = 31 };
 
 #define LIST(name, what)                                                                                               \
     {name, BE_I8, LIST_BYTES, what ": x, y, 1 if to the right, steps until it moves, until it shoots", 0, 10}
@@ -376,13 +333,13 @@ static void draw_list(const be_batch *b, int64_t i, ma_canvas canvas, int field,
     }
 }
 
-static void draw(const be_batch *b, int64_t i, ma_canvas canvas) {
+BE_INLINE void draw(const be_batch *b, int64_t i, ma_canvas canvas) {
     const int x = *ma_at(b, SUB_X, i), y = *ma_at(b, SUB_Y, i), back = *ma_at(b, SUB_OR, i) ? x - 1 : x + 1;
     const int oxygen = *ma_at(b, OXYGEN, i), divers = *ma_at(b, DIVER_COUNT, i);
     ma_mark(canvas, SUB_FRONT, x, y);
     if (ma_is_inside(back)) ma_mark(canvas, SUB_BACK, back, y);
-    ma_mark_row(canvas, OXYGEN_GAUGE, 0, LAST, (oxygen < 0 ? 0 : oxygen) * MA_SIDE / MAX_OXYGEN);
-    ma_mark_row(canvas, DIVER_GAUGE, LAST - divers, LAST, divers);
+    ma_mark_bar(canvas, OXYGEN_GAUGE, LAST, 0, (oxygen < 0 ? 0 : oxygen) * MA_SIDE / MAX_OXYGEN);
+    ma_mark_bar(canvas, DIVER_GAUGE, LAST, LAST - divers, LAST);
     draw_list(b, i, canvas, F_BULLETS, FRIENDLY_BULLET, 0);
     draw_list(b, i, canvas, E_BULLETS, ENEMY_BULLET, 0);
     draw_list(b, i, canvas, E_FISH, ENEMY_FISH, 1);
@@ -404,9 +361,6 @@ static const ma_game game = {
                {202, 169, 231},
                {194, 210, 243},
                {214, 240, 239}},
-    .start = start,
-    .play = play,
-    .draw = draw,
 };
 
 MINATAR_GAME(seaquest, "Seaquest", game, state, check_state);

@@ -4,17 +4,8 @@
 enum { CANNON, ALIEN, ALIEN_LEFT, ALIEN_RIGHT, FRIENDLY_BULLET, ENEMY_BULLET, NUM_CHANNELS };
 
 /* Maps have a number per row of the field, whose bit x is the cell in column x. */
-enum {
-    ALIENS = MA_NUM_FIELDS,
-    F_BULLETS,
-    E_BULLETS,
-    POS,
-    ALIEN_DIR,
-    ENEMY_MOVE_INTERVAL,
-    ALIEN_MOVE_TIMER,
-    ALIEN_SHOT_TIMER,
-    SHOT_TIMER
-};
+enum { ALIENS = MA_NUM_FIELDS, F_BULLETS, E_BULLETS, POS, ALIEN_DIR, ENEMY_MOVE_INTERVAL };
+enum { ALIEN_MOVE_TIMER = ENEMY_MOVE_INTERVAL + 1, ALIEN_SHOT_TIMER, SHOT_TIMER };
 enum { FIRST_INTERVAL = 12, LAST_INTERVAL = 6, ENEMY_SHOT_INTERVAL = 10, SHOT_COOL_DOWN = 5 };
 enum { WHOLE_ROW = (1 << MA_SIDE) - 1, LAST = MA_SIDE - 1, WAVE_ROWS = 4, WAVE_ROW = 0xfc /* columns 2 to 7 */ };
 static const be_field state[] = {
@@ -106,6 +97,18 @@ static void shoot_back(const int32_t *aliens, int32_t *bullets, int pos) {
     bullets[y] |= 1 << column;
 }
 
+/* Takes out all aliens and bullets that are in the same cell; returns how many aliens those are. */
+static int take_hits(int32_t *aliens, int32_t *shots) {
+    int sum = 0;
+    for (int y = 0; y < MA_SIDE; y++) {
+        const int hit = aliens[y] & shots[y];
+        sum += __builtin_popcount((unsigned)hit);
+        aliens[y] ^= hit;
+        shots[y] ^= hit;
+    }
+    return sum;
+}
+
 static ma_result play(const be_batch *b, int64_t i, int action) {
     ma_result result = {0};
     int32_t *aliens = ma_at(b, ALIENS, i), *shots = ma_at(b, F_BULLETS, i), *bullets = ma_at(b, E_BULLETS, i);
@@ -129,14 +132,10 @@ static ma_result play(const be_batch *b, int64_t i, int action) {
         *alien_shot_timer = ENEMY_SHOT_INTERVAL;
         shoot_back(aliens, bullets, pos);
     }
-    int left = 0;
-    for (int y = 0; y < MA_SIDE; y++) {
-        const int hit = aliens[y] & shots[y];
-        result.reward += __builtin_popcount((unsigned)hit);
-        aliens[y] ^= hit;
-        shots[y] ^= hit;
-        left |= aliens[y];
-    }
+    int hits = 0, left = 0;
+    for (int y = 0; y < MA_SIDE; y++) hits |= aliens[y] & shots[y];
+    if (hits) result.reward = take_hits(aliens, shots);
+    for (int y = 0; y < MA_SIDE; y++) left |= aliens[y];
     ma_count_down(shot_timer);
     --*move_timer;
     --*alien_shot_timer;
@@ -147,18 +146,28 @@ static ma_result play(const be_batch *b, int64_t i, int action) {
     return result;
 }
 
-BE_INLINE void draw_map(ma_canvas canvas, int channel, const int32_t *map) {
-    for (int y = 0; y < MA_SIDE; y++) {
-        for (unsigned row = (unsigned)map[y]; row; row &= row - 1) ma_mark(canvas, channel, __builtin_ctz(row), y);
+/* Marks n channels from `first` on in all cells of a map. */
+BE_INLINE void draw_map(ma_canvas canvas, int first, int step, int n, const int32_t *map) {
+    uint64_t half[2] = {0}; /* rows 0 to 4 and 5 to 9: bit 10 y + x */
+    for (int y = 0; y < MA_SIDE / 2; y++) {
+        half[0] |= (uint64_t)map[y] << MA_SIDE * y;
+        half[1] |= (uint64_t)map[y + MA_SIDE / 2] << MA_SIDE * y;
+    }
+    for (int k = 0; k < 2; k++) {
+        uint8_t *flags = canvas.flags + k * (MA_CELLS / 2) * canvas.cell_stride + first * canvas.channel_stride;
+        for (uint64_t left = half[k]; left; left &= left - 1) {
+            uint8_t *flag = flags + __builtin_ctzll(left) * canvas.cell_stride;
+            for (int j = 0; j < n; j++) flag[j * step * canvas.channel_stride] = 1;
+        }
     }
 }
 
-static void draw(const be_batch *b, int64_t i, ma_canvas canvas) {
+BE_INLINE void draw(const be_batch *b, int64_t i, ma_canvas canvas) {
+    draw_map(canvas, ALIEN, *ma_at(b, ALIEN_DIR, i) < 0 ? ALIEN_LEFT - ALIEN : ALIEN_RIGHT - ALIEN, 2,
+             ma_at(b, ALIENS, i));
+    draw_map(canvas, FRIENDLY_BULLET, 0, 1, ma_at(b, F_BULLETS, i));
+    draw_map(canvas, ENEMY_BULLET, 0, 1, ma_at(b, E_BULLETS, i));
     ma_mark(canvas, CANNON, *ma_at(b, POS, i), LAST);
-    draw_map(canvas, ALIEN, ma_at(b, ALIENS, i));
-    draw_map(canvas, *ma_at(b, ALIEN_DIR, i) < 0 ? ALIEN_LEFT : ALIEN_RIGHT, ma_at(b, ALIENS, i));
-    draw_map(canvas, FRIENDLY_BULLET, ma_at(b, F_BULLETS, i));
-    draw_map(canvas, ENEMY_BULLET, ma_at(b, E_BULLETS, i));
 }
 
 static const ma_game game = {
@@ -166,9 +175,6 @@ static const ma_game game = {
     .num_actions = 4,
     .actions = {MA_NOTHING, MA_LEFT, MA_RIGHT, MA_FIRE},
     .colors = {{26, 36, 65}, {27, 97, 69}, {105, 123, 48}, {200, 123, 124}, {205, 162, 224}, {198, 225, 241}},
-    .start = start,
-    .play = play,
-    .draw = draw,
 };
 
 MINATAR_GAME(space_invaders, "SpaceInvaders", game, state, NULL);
