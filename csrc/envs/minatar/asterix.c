@@ -72,7 +72,7 @@ static void ramp(const be_batch *b, int64_t i) {
 
 static ma_result play(const be_batch *b, int64_t i, int action) {
     ma_result result = {0};
-    int32_t *kind = ma_at(b, KIND, i), *x = ma_at(b, X, i);
+    int32_t *restrict kind = ma_at(b, KIND, i), *restrict x = ma_at(b, X, i);
     int32_t *spawn_timer = ma_at(b, SPAWN_TIMER, i), *move_timer = ma_at(b, MOVE_TIMER, i);
     if (*spawn_timer == 0) {
         spawn(b, i);
@@ -89,13 +89,9 @@ static ma_result play(const be_batch *b, int64_t i, int action) {
     if (*move_timer == 0) {
         *move_timer = *ma_at(b, MOVE_SPEED, i);
         for (int k = 0; k < NUM_SLOTS; k++) {
-            if (kind[k] == 0) continue;
-            const int moved = x[k] + (kind[k] & TO_THE_RIGHT ? 1 : -1);
-            if (ma_is_inside(moved)) {
-                x[k] = moved;
-            } else {
-                kind[k] = 0;
-            }
+            const int moved = x[k] + (kind[k] & TO_THE_RIGHT ? 1 : -1), stays = ma_is_inside(moved);
+            kind[k] = stays ? kind[k] : 0;
+            x[k] = stays ? moved : x[k];
         }
         if (kind[own] && x[own] == player_x) meet(&kind[own], &result);
     }

@@ -78,11 +78,11 @@ static void start(const be_batch *b, int64_t i);
 static ma_result play(const be_batch *b, int64_t i, int action);
 BE_INLINE void draw(const be_batch *b, int64_t i, ma_canvas canvas);
 
-/* A lane's first value of a field of int32, its random numbers, and whether its game becomes harder. */
-BE_INLINE int32_t *ma_at(const be_batch *b, int field, int64_t i) {
-    return (int32_t *)b->state[field] + i * b->field_size[field];
-}
+/* A lane's first value of a field of int32. The sizes in the game's own table are known to the compiler, those in the
+ * batch are not. */
+#define ma_at(b, field, i) ((int32_t *)(b)->state[field] + (i) * state[field].size)
 
+/* Its random numbers, and whether its game becomes harder. */
 BE_INLINE be_random_state *ma_stream(const be_batch *b, int64_t i) {
     return (be_random_state *)b->state[MA_RANDOM_STATE] + i;
 }
@@ -138,7 +138,7 @@ static inline int ma_reset(const ma_game *game, const be_batch *b, const int64_t
 
 /* The action that the game sees: the one of the step before, or the one chosen. The number is drawn in any case. */
 BE_INLINE int ma_choose(const ma_game *game, const be_batch *b, int64_t i, int64_t chosen) {
-    int32_t *last = ma_at(b, MA_LAST_ACTION, i);
+    int32_t *last = (int32_t *)b->state[MA_LAST_ACTION] + i;
     const int wanted = b->params[MA_USE_MINIMAL_ACTION_SET] ? game->actions[chosen] : (int)chosen;
     const int sticks = be_random_state_double(ma_stream(b, i)) < be_param_of(b, MA_STICKY_ACTION_PROB, i);
     return *last = sticks ? *last : wanted;

@@ -146,27 +146,46 @@ static ma_result play(const be_batch *b, int64_t i, int action) {
     return result;
 }
 
-/* Marks n channels from `first` on in all cells of a map. */
-BE_INLINE void draw_map(ma_canvas canvas, int first, int step, int n, const int32_t *map) {
+BE_INLINE void draw_map(ma_canvas canvas, int channel, const int32_t *map) {
     uint64_t half[2] = {0}; /* rows 0 to 4 and 5 to 9: bit 10 y + x */
     for (int y = 0; y < MA_SIDE / 2; y++) {
         half[0] |= (uint64_t)map[y] << MA_SIDE * y;
         half[1] |= (uint64_t)map[y + MA_SIDE / 2] << MA_SIDE * y;
     }
     for (int k = 0; k < 2; k++) {
-        uint8_t *flags = canvas.flags + k * (MA_CELLS / 2) * canvas.cell_stride + first * canvas.channel_stride;
-        for (uint64_t left = half[k]; left; left &= left - 1) {
-            uint8_t *flag = flags + __builtin_ctzll(left) * canvas.cell_stride;
-            for (int j = 0; j < n; j++) flag[j * step * canvas.channel_stride] = 1;
-        }
+        uint8_t *flags = canvas.flags + k * (MA_CELLS / 2) * canvas.cell_stride + channel * canvas.channel_stride;
+        for (uint64_t left = half[k]; left; left &= left - 1) flags[__builtin_ctzll(left) * canvas.cell_stride] = 1;
     }
 }
 
+/* The flags of five cells beside each other, by the bits that say in which of them there are aliens. */
+enum { FIVE = MA_SIDE / 2 };
+#define FLAGS(on, left) 0, on, (on) & (left), (on) & !(left), 0, 0
+#define CELLS(bits, left)                                                                                              \
+    {FLAGS((bits) & 1, left), FLAGS((bits) >> 1 & 1, left), FLAGS((bits) >> 2 & 1, left),                              \
+     FLAGS((bits) >> 3 & 1, left), FLAGS((bits) >> 4 & 1, left)}
+#define CELLS4(bits, left) CELLS(bits, left), CELLS((bits) + 1, left), CELLS((bits) + 2, left), CELLS((bits) + 3, left)
+#define CELLS32(left)                                                                                                  \
+    {CELLS4(0, left),  CELLS4(4, left),  CELLS4(8, left),  CELLS4(12, left),                                           \
+     CELLS4(16, left), CELLS4(20, left), CELLS4(24, left), CELLS4(28, left)}
+static const uint8_t alien_flags[2][1 << FIVE][FIVE * NUM_CHANNELS] = {CELLS32(0), CELLS32(1)};
+
 BE_INLINE void draw(const be_batch *b, int64_t i, ma_canvas canvas) {
-    draw_map(canvas, ALIEN, *ma_at(b, ALIEN_DIR, i) < 0 ? ALIEN_LEFT - ALIEN : ALIEN_RIGHT - ALIEN, 2,
-             ma_at(b, ALIENS, i));
-    draw_map(canvas, FRIENDLY_BULLET, 0, 1, ma_at(b, F_BULLETS, i));
-    draw_map(canvas, ENEMY_BULLET, 0, 1, ma_at(b, E_BULLETS, i));
+    const int32_t *aliens = ma_at(b, ALIENS, i);
+    const int to_the_left = *ma_at(b, ALIEN_DIR, i) < 0;
+    if (canvas.cell_stride == NUM_CHANNELS) {
+        for (int y = 0; y < MA_SIDE; y++) {
+            uint8_t *row = canvas.flags + y * MA_SIDE * NUM_CHANNELS;
+            const unsigned bits = (unsigned)aliens[y];
+            memcpy(row, alien_flags[to_the_left][bits % (1 << FIVE)], sizeof alien_flags[0][0]);
+            memcpy(row + FIVE * NUM_CHANNELS, alien_flags[to_the_left][bits >> FIVE], sizeof alien_flags[0][0]);
+        }
+    } else {
+        draw_map(canvas, ALIEN, aliens);
+        draw_map(canvas, to_the_left ? ALIEN_LEFT : ALIEN_RIGHT, aliens);
+    }
+    draw_map(canvas, FRIENDLY_BULLET, ma_at(b, F_BULLETS, i));
+    draw_map(canvas, ENEMY_BULLET, ma_at(b, E_BULLETS, i));
     ma_mark(canvas, CANNON, *ma_at(b, POS, i), LAST);
 }
 
