@@ -24,6 +24,7 @@ INTROS = {  # what the page of a family begins with, in the order of the site; o
     "Box2D": "A lander and a walker of jointed bodies. No library is needed.",
     "MiniGrid": "Rooms, keys and doors, seen from within.",
     "BabyAI": "MiniGrid's rooms, with tasks given as sentences.",
+    "MinAtar": "Five Atari games on a field of ten by ten cells.",
     "MuJoCo": "Gymnasium's eleven robots, several at a time in one register.",
     "MuJoCo Playground": "Robots that learn to walk, on a CPU.",
     "mjlab": "Robots that learn to walk, on a CPU.",
