@@ -62,6 +62,7 @@ CASES = [
     ("Blackjack-v1", {}),
     ("Taxi-v4", {"max_episode_steps": 20}),
     ("SyntheticNested-v0", {}),
+    ("MinAtar/Seaquest-v1", {"max_episode_steps": 40}),
 ]
 
 

@@ -1,14 +1,16 @@
 """Steps per second inside of programs of JAX: env.xla(), states that are values, and peers that are installed
 (EnvPool's xla(), gymnax), beside the policy alone. In turns in one run; medians.
 
-python tools/bench/bench_jax.py [--lanes 64 4096] [--rounds 9] [--width 64]
+python tools/bench/bench_jax.py [--id MinAtar/Breakout-v1] [--lanes 64 4096] [--rounds 9] [--width 64]
 
-The policy is linear or, with --width, a network with two layers of so many tanh units.
+The policy is linear or, with --width, a network with two layers of so many tanh units. gymnax calls MinAtar's games
+Breakout-MinAtar and so on.
 """
 
 import argparse
 import itertools
 import os
+import re
 import statistics
 import time
 
@@ -21,12 +23,14 @@ import numpy as np
 import batchenv
 
 
-def policy_of(width):
-    rng, sizes = np.random.default_rng(0), [4, width, width, 2] if width else [4, 2]
+def policy_of(env_id, width):
+    env, rng = batchenv.make(env_id, 1), np.random.default_rng(0)
+    inputs, outputs = int(np.prod(env.single_observation_space.shape)), int(env.single_action_space.n)
+    sizes = [inputs, width, width, outputs] if width else [inputs, outputs]
     first, *others = [jnp.asarray(rng.normal(size=pair), jnp.float32) for pair in itertools.pairwise(sizes)]
 
     def policy(observations):
-        values = observations @ first
+        values = observations.reshape(len(observations), -1).astype(jnp.float32) @ first
         for weights in others:
             values = jnp.tanh(values) @ weights
         return jnp.argmax(values, axis=1).astype(jnp.int32)
@@ -34,17 +38,18 @@ def policy_of(width):
     return policy
 
 
-def alone(lanes):
+def alone(env_id, lanes):
     """The policy, and something that depends on it."""
+    inputs = int(np.prod(batchenv.make(env_id, 1).single_observation_space.shape))
 
     def step(state, actions):
         return state, state * 0.99 + actions[:, None].astype(jnp.float32) * 0.01
 
-    return jnp.ones((lanes, 4), jnp.float32), jnp.zeros((lanes, 4), jnp.float32), step
+    return jnp.ones((lanes, inputs), jnp.float32), jnp.zeros((lanes, inputs), jnp.float32), step
 
 
-def xla(lanes):
-    functions = batchenv.make("CartPole-v1", lanes).xla()
+def xla(env_id, lanes):
+    functions = batchenv.make(env_id, lanes).xla()
     handle, observations = functions.reset(functions.handle, 0)
 
     def step(handle, actions):
@@ -54,8 +59,8 @@ def xla(lanes):
     return handle, observations, step
 
 
-def states(lanes):
-    env = batchenv.jax.make("CartPole-v1", lanes)
+def states(env_id, lanes):
+    env = batchenv.jax.make(env_id, lanes)
     state, observations = env.init(0)
 
     def step(state, actions):
@@ -65,13 +70,13 @@ def states(lanes):
     return state, observations, step
 
 
-def callback(lanes):
+def callback(env_id, lanes):
     """An ordered io_callback."""
     from jax.experimental import io_callback
 
-    env = batchenv.make("CartPole-v1", lanes)
+    env = batchenv.make(env_id, lanes)
     observations, _ = env.reset(seed=0)
-    form = jax.ShapeDtypeStruct((lanes, 4), np.float32)
+    form = jax.ShapeDtypeStruct(observations.shape, observations.dtype)
 
     def step(state, actions):
         return state, io_callback(lambda taken: env.step(np.asarray(taken))[0], form, actions, ordered=True)
@@ -79,10 +84,10 @@ def callback(lanes):
     return jnp.zeros(()), jnp.asarray(observations), step
 
 
-def envpool(lanes):
+def envpool(env_id, lanes):
     import envpool
 
-    pool = envpool.make_gymnasium("CartPole-v1", num_envs=lanes, num_threads=len(os.sched_getaffinity(0)))
+    pool = envpool.make_gymnasium(env_id, num_envs=lanes, num_threads=len(os.sched_getaffinity(0)))
     pool.async_reset()
     handle, recv, _, step_pool = pool.xla()
     handle, results = recv(handle)
@@ -94,10 +99,10 @@ def envpool(lanes):
     return handle, jnp.asarray(results[0]), step
 
 
-def gymnax(lanes):
+def gymnax(env_id, lanes):
     import gymnax
 
-    env, params = gymnax.make("CartPole-v1")
+    env, params = gymnax.make(re.sub(r"MinAtar/(\w+)-v1", r"\1-MinAtar", env_id))
     keys = jax.random.split(jax.random.key(0), lanes)
     observations, state = jax.vmap(env.reset, (0, None))(keys, params)
 
@@ -120,18 +125,19 @@ def program(step, policy, length):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--id", default="CartPole-v1", help="with discrete actions")
     parser.add_argument("--lanes", type=int, nargs="+", default=[64, 4096])
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--width", type=int, default=0, help="of the policy's two hidden layers; 0: it has none")
     arguments = parser.parse_args()
-    policy = policy_of(arguments.width)
+    policy = policy_of(arguments.id, arguments.width)
     for lanes in arguments.lanes:
         length = max(50, 400_000 // lanes)
         runs, took = {}, {}
         for make in (alone, xla, states, callback, envpool, gymnax):
             try:
-                state, observations, step = make(lanes)
-            except ImportError as missing:
+                state, observations, step = make(arguments.id, lanes)
+            except (ImportError, ValueError) as missing:
                 print(f"{make.__name__}: {missing}")
                 continue
             runs[make.__name__] = [program(step, policy, length), (state, jnp.asarray(observations))]
