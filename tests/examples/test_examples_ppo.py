@@ -1,4 +1,4 @@
-"""The PPO examples learn, and say what is missing. They need PyTorch, which the extra `test` does not install."""
+"""The examples with PyTorch learn, and say what is missing. The extra `test` does not install it."""
 
 import importlib.util
 import re
@@ -70,6 +70,19 @@ def test_minigrid():
 
 
 @needs_torch
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [("ppo_minatar.py", ()), ("dqn_minatar.py", ("--explore", 30_000, "--every", 16, "--batch", 64))],
+)
+def test_minatar(name, arguments):
+    result = run(EXAMPLES / name, "--id", "MinAtar/Breakout-v1", "--quick", "--steps", 100_000, *arguments, "--eval", 2)
+    assert result.returncode == 0, result.stderr
+    first, last = means(result.stdout)
+    assert first < 1 and last > 2  # random play: 0.5
+    assert "2 greedy episodes" in result.stdout and len(seconds(result.stdout)) == 5
+
+
+@needs_torch
 def test_mujoco():
     pytest.importorskip("mujoco")
     result = run(EXAMPLES / "ppo_mujoco.py", "--quick")
@@ -113,9 +126,11 @@ def test_pong():
     assert parts["total"] == pytest.approx(sum(parts.values()) - parts["total"], abs=0.1) and len(parts) == 5
 
 
-@pytest.mark.parametrize("name", ["cartpole", "go1", "lander", "minigrid", "mujoco", "pong"])
+@pytest.mark.parametrize(
+    "name", sorted(path.name for path in EXAMPLES.glob("*_*.py") if path.name[:4] in ("ppo_", "dqn_"))
+)
 def test_without_torch(name, tmp_path):
-    result = run(EXAMPLES / f"ppo_{name}.py", PYTHONPATH=hide("torch", tmp_path))
+    result = run(EXAMPLES / name, PYTHONPATH=hide("torch", tmp_path))
     assert result.returncode == 1 and result.stderr.strip().endswith("pip install -e '.[examples]'")
 
 
@@ -150,6 +165,8 @@ def test_video_says_what_is_missing_before_training(module, tmp_path):
             "observations must have the parts state and privileged_state, or actor",
         ),
         ("ppo_mujoco.py", ["--id", "CartPole-v7"], "no environment 'CartPole-v7' in batchenv"),
+        ("dqn_minatar.py", ["--id", "CartPole-v1"], "CartPole-v1 is none of MinAtar's games"),
+        ("ppo_minatar.py", ["--id", "FrozenLake-v1"], "FrozenLake-v1 is none of MinAtar's games"),
         ("ppo_cartpole.py", ["--save", "no/such/folder/file"], "its folder does not exist"),
         ("ppo_cartpole.py", ["--resume", "no/such/file"], "is not a file that --save wrote"),
         ("ppo_cartpole.py", ["--resume", __file__], "is not a file that --save wrote"),
