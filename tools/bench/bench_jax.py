@@ -40,12 +40,13 @@ def policy_of(env_id, width):
 
 def alone(env_id, lanes):
     """The policy, and something that depends on it."""
-    inputs = int(np.prod(batchenv.make(env_id, 1).single_observation_space.shape))
+    space = batchenv.make(env_id, 1).single_observation_space
 
     def step(state, actions):
-        return state, state * 0.99 + actions[:, None].astype(jnp.float32) * 0.01
+        moved = actions.reshape(-1, *[1] * len(space.shape)) * 0.01
+        return state, (state * 0.99 + moved).astype(space.dtype)
 
-    return jnp.ones((lanes, inputs), jnp.float32), jnp.zeros((lanes, inputs), jnp.float32), step
+    return jnp.ones((lanes, *space.shape), space.dtype), jnp.zeros((lanes, *space.shape), space.dtype), step
 
 
 def xla(env_id, lanes):
