@@ -39,6 +39,7 @@ KERNEL_SOURCES = _found(
     "csrc/engines/atari/stacks.c",
     "csrc/engines/atari/pixel.c",
     "csrc/engines/physics/stages/*.c",
+    "csrc/engines/procgen/procgen.c",
 )
 COMMON_SOURCES = [path for path in _found("csrc/core/**/*.c", "csrc/engines/**/*.c") if path not in KERNEL_SOURCES]
 COMMON_FLAGS = []

@@ -425,6 +425,10 @@ class AtariSetup(Engine):
         layout: int,
     ) -> Self: ...
 
+@disjoint_base
+class ProcgenSetup(Engine):
+    def __new__(cls, library: bytes, assets: bytes) -> Self: ...
+
 # -- lanes that are objects of Python
 
 class InfosDiffer(ValueError): ...

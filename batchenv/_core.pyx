@@ -80,6 +80,7 @@ include "_core/mujoco.pxi"
 include "_core/mujoco_draws.pxi"  # models that differ from episode to episode
 include "_core/mujoco_tasks.pxi"  # tasks in NumPy
 include "_core/atari.pxi"
+include "_core/procgen.pxi"
 
 # Batches: each class is based on the one before.
 include "_core/lanes.pxi"  # Lanes: what they are and have

@@ -58,6 +58,7 @@ class Family:
         default: the name of the translator of all other types of the family.
         extra: the extra that it needs, or None. packages: modules, all of which are there if the extra is installed.
         gymnasium: how the entry points of Gymnasium's environments begin that the ids are copies of.
+        install: the command that installs what it needs, where pip cannot install that as an extra.
         note: what `python -m batchenv list` says of it.
         typical: the ids that stand for it in a benchmark; (): the plainest of each C type.
         bench_lanes: how many lanes a benchmark takes where it is not told: few where steps take long.
@@ -69,6 +70,7 @@ class Family:
     extra: str | None = None
     packages: tuple[str, ...] = ()
     gymnasium: str | None = None
+    install: str = ""
     note: str = ""
     typical: tuple[str, ...] = ()
     bench_lanes: int = 4096

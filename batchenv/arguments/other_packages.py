@@ -17,10 +17,6 @@ _JUMANJI = (
     "Tetris"
 )
 _PLAYGROUND = "Aloha|Barkour|LeapCube|Panda[A-Z]|AeroCube"
-_PROCGEN = (
-    "Bigfish|Bossfight|Caveflyer|Chaser|Climber|Coinrun|Dodgeball|Fruitbot|Heist|Jumper|Leaper|Maze|Miner|Ninja|"
-    "Plunder|Starpilot"
-)
 
 
 class OtherFamily(NamedTuple):
@@ -99,13 +95,6 @@ FAMILIES = (
         "(Gardner)?Chess|Shogi|SparrowMahjong)-v1",
         "pgx",
         _OWN_API,
-    ),
-    OtherFamily(
-        "Procgen",
-        "procgen",
-        f"procgen.*|({_PROCGEN})(Easy|Hard|Memory|Exploration|Extreme)-v0",
-        "procgen (Python up to 3.10)",
-        _GYMS_API,
     ),
     OtherFamily(
         "ViZDoom",

@@ -207,6 +207,7 @@ class CoreBackend(PlannedBackend):
     # ---- snapshots -----------------------------------------------------------------------------------------------
 
     def snapshot(self, lanes: NDArray[np.int64]) -> Snapshot:
+        self.translator.check_snapshot(self.core.get_params())
         return Snapshot(self.core.snapshot(lanes))
 
     def check_snapshot(self, snapshot: Snapshot) -> int:

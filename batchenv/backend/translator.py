@@ -79,6 +79,13 @@ class Translator:
     def release(self) -> None:
         """Drops the reference to what `engine` made, which the batch keeps until its workers have ended."""
 
+    def check_snapshot(self, params: dict[str, Any]) -> None:
+        """Checks that lanes with these parameters can be saved.
+
+        Raises:
+            ValueError: the simulator cannot save them.
+        """
+
     # ---- lanes ---------------------------------------------------------------------------------------------------
 
     def attribute(self, name: str, batch: Any) -> list[Any]:

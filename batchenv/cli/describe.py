@@ -98,7 +98,8 @@ def _heading(family: str, chosen: list[str], everyone: list[str]) -> str:
     extra = TABLE[chosen[0]].extra
     parts = [f"{family}: {count} id{'s' * (len(everyone) != 1)}"]
     if extra:
-        state = "installed" if installed(family) else f"pip install 'batchenv[{extra}]'"
+        install = family_of(family).install or f"pip install 'batchenv[{extra}]'"
+        state = "installed" if installed(family) else install
         parts.append(f"needs the extra {extra} ({state})")
     if note := family_of(family).note:
         parts.append(note)
@@ -128,6 +129,8 @@ def _atari_overview() -> Iterator[str]:
 def _many(family: str, ids: list[str]) -> Iterator[str]:
     """Ids of a family of many, without what most of them begin and end with."""
     start, end = f"{family}-", "-v0"
+    if not any(name.startswith(start) for name in ids):
+        start = start.lower()
     short = [name for name in ids if name.startswith(start) and name.endswith(end)]
     yield f"  {start}NAME{end}, where NAME is one of:"
     yield from _wrapped(name.removeprefix(start).removesuffix(end) for name in short)

@@ -24,6 +24,10 @@ _ATARI = {
         "infos['life_lost'] says where a life was lost, and episodic_life=True ends episodes there",
     ),
 }
+_PROCGEN = {
+    "use_easy_jump": (False, "only coinrun_old has it, a game that procgen does not offer"),
+}
+_OF_EXTRA: dict[str | None, dict[str, Any]] = {"atari": _ATARI, "procgen": _PROCGEN}
 
 
 def keywords(extra: str | None, given: dict[str, Any]) -> dict[str, Any]:
@@ -34,7 +38,7 @@ def keywords(extra: str | None, given: dict[str, Any]) -> dict[str, Any]:
         ValueError: a value that batchenv does not support; the message says what to use instead.
     """
     result = dict(given)
-    for name, (only, instead) in {**_COMMON, **(_ATARI if extra == "atari" else {})}.items():
+    for name, (only, instead) in {**_COMMON, **_OF_EXTRA.get(extra, {})}.items():
         if name not in result:
             continue
         value = result.pop(name)

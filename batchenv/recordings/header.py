@@ -26,6 +26,7 @@ from batchenv.system.built import VERSION
 # What an extra of batchenv's installs that decides what lanes do.
 _ENGINES = {
     "atari": ("multi-agent-ale-py", "ale-py"),
+    "procgen": ("procgen2",),
     "mujoco": ("mujoco",),
     "playground": ("mujoco", "playground"),
     "mjlab": ("mujoco", "mjlab"),

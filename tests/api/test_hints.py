@@ -77,7 +77,6 @@ ELSEWHERE = [  # an id that EnvPool or the package has, the package, and the id 
     ("FetchReach-v4", "gymnasium-robotics", "gymnasium_robotics:FetchReach-v4"),
     ("AntMaze_UMaze-v5", "gymnasium-robotics", "gymnasium_robotics:AntMaze_UMaze-v5"),
     ("Go9x9-v1", "pgx", ""),
-    ("CoinrunEasy-v0", "procgen", ""),
     ("D1Basic-v1", "vizdoom", "vizdoom.gymnasium_wrapper:VizdoomBasic-v1"),
     ("MiniGrid-WFC-MazeSimple-v0", "minigrid", "minigrid:MiniGrid-WFC-MazeSimple-v0"),
 ]

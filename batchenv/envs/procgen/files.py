@@ -1,0 +1,36 @@
+"""Where Procgen's library and its images are."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+
+from gymnasium.error import DependencyNotInstalled
+
+INSTALL = "pip install --no-deps procgen2==0.10.7"  # what it asks for includes a NumPy before version 2
+
+
+def library_path() -> Path:
+    """libenv.so of the installed procgen2, which is not imported: it would want gym and gym3.
+
+    Raises:
+        gymnasium.error.DependencyNotInstalled: there is none.
+    """
+    spec = importlib.util.find_spec("procgen")
+    for folder in (spec and spec.submodule_search_locations) or ():
+        path = Path(folder) / "data" / "prebuilt" / "libenv.so"
+        if path.exists():
+            return path
+    raise DependencyNotInstalled(f"Procgen's games need libenv.so of procgen2, which is not installed: {INSTALL}")
+
+
+def assets_path(library: Path) -> Path:
+    """The folder with the library's images.
+
+    Raises:
+        FileNotFoundError: there is none.
+    """
+    folder = library.parent.parent / "assets"
+    if not folder.is_dir():
+        raise FileNotFoundError(f"Procgen's images are missing: there is no folder {folder}: {INSTALL}")
+    return folder
