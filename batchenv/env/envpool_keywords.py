@@ -27,6 +27,7 @@ _ATARI = {
 _PROCGEN = {
     "use_easy_jump": (False, "only coinrun_old has it, a game that procgen does not offer"),
 }
+_PROCGEN_MODES = {0: "easy", 1: "hard", 2: "extreme", 10: "memory", 20: "exploration"}
 _OF_EXTRA: dict[str | None, dict[str, Any]] = {"atari": _ATARI, "procgen": _PROCGEN}
 
 
@@ -58,4 +59,7 @@ def keywords(extra: str | None, given: dict[str, Any]) -> dict[str, Any]:
     for name in ("mode", "difficulty") if extra == "atari" else ():
         if type(result.get(name)) is int and result[name] == -1:
             result[name] = None  # the game's own
+    mode = result.get("distribution_mode")
+    if extra == "procgen" and type(mode) is int:
+        result["distribution_mode"] = _PROCGEN_MODES.get(mode, mode)
     return result

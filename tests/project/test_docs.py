@@ -22,6 +22,7 @@ PAGES = [*(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.m
 NOT_RUN = {"your-own-env.md", "other-vector-envs.md", "debugging.md"}
 # What stands in a block, and the package without which the block is left out.
 NEEDS = {
+    "procgen-": "procgen",
     "render_mode=": "pygame",
     "RecordVideo": "moviepy",
     "CarRacing": "Box2D",

@@ -65,6 +65,7 @@ def test_envpool_ids_have_its_defaults():
     assert env.single_observation_space.shape == (3, 64, 64)
     other, _ = make(lanes=2).reset(seed=3)
     np.testing.assert_array_equal(observation, other.transpose(0, 3, 1, 2))
+    assert batchenv.make("CoinrunHard-v0", 1, distribution_mode=0).get_params()["distribution_mode"] == "easy"
     with pytest.raises(ValueError, match="use_easy_jump=True is not supported"):
         batchenv.make("CoinrunEasy-v0", 2, use_easy_jump=True)
 
@@ -94,7 +95,7 @@ def test_every_mode_of_every_game_is_there_or_refused(game):
         ({"start_level": -5}, "start_level=-5"),
         ({"start_level": 2**31 - 1, "num_levels": 1}, "reach beyond level 2147483647"),
         ({"distribution_mode": "hardest"}, "distribution_mode='hardest'"),
-        ({"distribution_mode": 1}, "distribution_mode=1"),
+        ({"distribution_mode": 7}, "distribution_mode=7"),
         ({"distribution_mode": "exploration", "num_levels": 5}, "leave them out"),
         ({"game": "coinrun_old"}, "game='coinrun_old'"),
         ({"game": "coinrun,maze"}, "game="),
@@ -309,6 +310,45 @@ def test_plans_of_levels_and_seeds():
     np.testing.assert_array_equal(
         observation, make("maze", 2, num_levels=1, start_level=env.get_params()["start_level"]).reset(seed=5)[0]
     )
+
+
+M64 = 2**64 - 1
+
+
+def digest(data, fold=False):
+    """What the C code makes of whole words, in a snapshot and in the state of a game."""
+    value = 0xCBF29CE484222325
+    for word in np.frombuffer(data, "<u8").tolist():
+        value = (value ^ word) * 0x100000001B3 & M64
+        value ^= value >> 29
+    return (value ^ value >> 32 if fold else value).to_bytes(8, "little")
+
+
+@pytest.mark.parametrize("damage", ["another game", "too short"])
+def test_the_library_cannot_end_the_process(damage):
+    """States that nobody has damaged by accident, since their digests are right: the library exits over them."""
+    env, other = make("maze"), make("maze")
+    for one in (env, other):
+        one.reset(seed=0)
+        run(one, actions(20, 3))
+    data = bytearray(bytes(env.snapshot([1])))
+    name = data.index(b"\x04\0\0\0maze")
+    start = name - 4 - 40  # of the header, which comes before the library's bytes
+    end = start + 40 + (128 << 10)
+    if damage == "another game":
+        data[name + 4] ^= 1
+    else:
+        data[start + 32 : start + 36] = (1000).to_bytes(4, "little")
+    data[start : start + 8] = digest(data[start + 8 : end])
+    data[-8:] = digest(data[:-8], fold=True)
+    env.restore(batchenv.Snapshot(bytes(data)), lanes=[1])
+    row = np.array([7, 7, 7])
+    with pytest.raises(batchenv.LaneError, match="lane 1: the game's state cannot be restored") as caught:
+        env.step(row)
+    observation, _, terminated, truncated, _ = caught.value.result
+    assert truncated.tolist() == [False, True, False] and not terminated.any()
+    np.testing.assert_array_equal(observation[[0, 2]], other.step(row)[0][[0, 2]])
+    run(env, actions(20, 3))
 
 
 # ---- pictures --------------------------------------------------------------------------------------------------------
