@@ -427,7 +427,7 @@ class AtariSetup(Engine):
 
 @disjoint_base
 class ProcgenSetup(Engine):
-    def __new__(cls, library: bytes, assets: bytes) -> Self: ...
+    def __new__(cls, library: bytes, assets: bytes, *, fast: bool) -> Self: ...
 
 # -- lanes that are objects of Python
 

@@ -15,7 +15,7 @@ from batchenv.envs.procgen import files
 from batchenv.system import memory
 
 # Bytes of a lane beside its observations, and of the images that all lanes share: filled, and of address space.
-_LANE_BYTES, _IMAGES_BYTES = 700_000, 400_000_000
+_LANE_BYTES, _IMAGES_BYTES = 1_100_000, 370_000_000
 
 _loaded: set[Path] = set()
 
@@ -46,7 +46,8 @@ class Procgen(Translator):
         if first:
             logger.warn("Procgen's library loads its images, once per process: this takes 2 to 4 seconds and 380 MB")
             _loaded.add(library)
-        return _Given(_core.ProcgenSetup(os.fsencode(library), os.fsencode(f"{assets}/")))
+        fast = os.environ.get("BATCHENV_PROCGEN_FAST") != "0"
+        return _Given(_core.ProcgenSetup(os.fsencode(library), os.fsencode(f"{assets}/"), fast=fast))
 
     def check_snapshot(self, params: dict[str, Any]) -> None:
         """See `Translator.check_snapshot`."""

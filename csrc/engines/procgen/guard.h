@@ -11,6 +11,9 @@ int be_guard_install(void *library);
 /* Calls `call`. Returns 1 if it has returned, and 0 if it was ended; be_guard_said() is then why. */
 int be_guard_run(void (*call)(void *), void *context);
 
+/* Whether this thread is in a guarded call. */
+int be_guard_is_running(void);
+
 /* What the last guarded call of this thread has printed last, or the name of the function that it was ended by. */
 const char *be_guard_said(void);
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/system/shared.h"
+#include "engines/procgen/drawing.h"
 #include "engines/procgen/guard.h"
 #include "engines/procgen/libenv.h"
 
@@ -32,6 +33,7 @@ typedef struct machine {
     be_machine shown;
     libenv_env *env; /* NULL: it was left in the middle of a call, and cannot be freed */
     int32_t action;
+    be_backdrop backdrop;
 } machine;
 
 /* ---- options ---------------------------------------------------------------------------------------- */
@@ -115,7 +117,7 @@ static int cannot_open(const char *path, be_error *error) {
     return be_fail(error, BE_ERROR_VALUE, -1, "%s cannot be opened: %.300s", path, problem);
 }
 
-static int open_library(const char *path, be_error *error) {
+static int open_library(const char *path, int fast, be_error *error) {
     void *handle = be_shared_open(path);
     if (handle == NULL) return cannot_open(path, error);
     const char *missing = NULL;
@@ -144,6 +146,7 @@ static int open_library(const char *path, be_error *error) {
         be_shared_close(handle);
     } else {
         lib.handle = handle;
+        if (fast) be_drawing_install(handle);
     }
     return status;
 }
@@ -277,7 +280,14 @@ static void save(void *context) {
     c->size = (size_t)lib.get_state(c->m->env, 0, c->to, (int)c->size);
 }
 
-/* A machine whose call was ended. */
+/* Makes a guarded call of a machine's game. */
+static int run(void (*function)(void *), call *c) {
+    const int changes = c->m->shown.options.flags >> BE_GENERATED_ASSETS & 1; /* pictures are painted over */
+    be_drawing_keep(changes ? NULL : &c->m->backdrop);
+    return be_guard_run(function, c);
+}
+
+/* Notes that a machine's call was ended. */
 static int ended(machine *m, be_error *error) {
     m->env = NULL; /* it may be in any state, even locked: it is never touched again */
     return be_fail(error, BE_ERROR_ENGINE, -1, "Procgen's library has given up %s: %s",
@@ -298,7 +308,7 @@ static int has_room(size_t bytes) {
 static int make_game(machine *m, uint32_t seed, be_error *error) {
     call c = {.m = m};
     fill(&c.options, &m->shown.options, seed);
-    return be_guard_run(make, &c) ? BE_OK : ended(m, error);
+    return run(make, &c) ? BE_OK : ended(m, error);
 }
 
 be_machine *be_machine_new(const be_procgen_options *options, uint32_t seed, be_error *error) {
@@ -311,7 +321,7 @@ be_machine *be_machine_new(const be_procgen_options *options, uint32_t seed, be_
     pthread_mutex_lock(&construction);
     int status = make_game(m, seed, error);
     pthread_mutex_unlock(&construction);
-    if (status == BE_OK && !be_guard_run(begin, &(call){.m = m})) status = ended(m, error);
+    if (status == BE_OK && !run(begin, &(call){.m = m})) status = ended(m, error);
     if (status == BE_OK) return &m->shown;
     be_machine_close(&m->shown);
     return NULL;
@@ -347,7 +357,7 @@ static int open_once(const be_procgen_setup *setup, be_error *error) {
     if (lib.handle) return BE_OK;
     snprintf(lib.path, sizeof lib.path, "%s", setup->library);
     snprintf(lib.assets, sizeof lib.assets, "%s", setup->assets);
-    const int status = open_library(setup->library, error);
+    const int status = open_library(setup->library, setup->fast, error);
     return status == BE_OK ? load_images(error) : status;
 }
 
@@ -363,24 +373,24 @@ int be_procgen_open(const be_procgen_setup *setup, be_error *error) {
 int be_machine_act(be_machine *shown, int32_t action, be_error *error) {
     machine *m = (machine *)shown;
     m->action = action;
-    return m->env && be_guard_run(act, &(call){.m = m}) ? BE_OK : ended(m, error);
+    return m->env && run(act, &(call){.m = m}) ? BE_OK : ended(m, error);
 }
 
 size_t be_machine_save(be_machine *shown, void *bytes, size_t size) {
     call c = {.m = (machine *)shown, .to = bytes, .size = size};
-    return c.m->env && be_guard_run(save, &c) ? c.size : 0;
+    return c.m->env && run(save, &c) ? c.size : 0;
 }
 
 int be_machine_load(be_machine *shown, const void *bytes, size_t size, be_error *error) {
     call c = {.m = (machine *)shown, .bytes = bytes, .size = size};
-    return c.m->env && be_guard_run(load, &c) ? BE_OK : ended(c.m, error);
+    return c.m->env && run(load, &c) ? BE_OK : ended(c.m, error);
 }
 
 int be_machine_draw(be_machine *shown, uint8_t *rgb) {
     call c = {.m = (machine *)shown};
     be_error error;
     pthread_mutex_lock(&picture.lock);
-    const int drawn = c.m->env && be_guard_run(draw, &c);
+    const int drawn = c.m->env && run(draw, &c);
     if (drawn) memcpy(rgb, picture.rgb, sizeof picture.rgb);
     pthread_mutex_unlock(&picture.lock);
     if (!drawn) ended(c.m, &error);

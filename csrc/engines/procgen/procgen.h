@@ -2,9 +2,12 @@
 #ifndef BE_PROCGEN_H
 #define BE_PROCGEN_H
 
+#include <stdint.h>
+
 typedef struct be_procgen_setup {
     const char *library; /* path of libenv.so */
     const char *assets;  /* path of the folder with the images, with a / at its end */
+    int32_t fast;        /* 1: use batchenv's own drawing of images, which has the same results */
 } be_procgen_setup;
 
 #endif
