@@ -11,6 +11,7 @@ import signal
 import sys
 import threading
 import time
+import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -32,6 +33,8 @@ def make(name: str, lanes: int, **options: Any):
         options = {**MUJOCO, **options}
     if name == "Synthetic-v0":
         options = {"cost_us": 1e3, "wait": True, **options}
+    if name.startswith("procgen-"):
+        warnings.filterwarnings("ignore", message=".*Procgen's library loads its images")  # printed, it would be wrong
     return batchenv.make(name, lanes, **options)
 
 

@@ -5,12 +5,13 @@ import os
 import pickle
 import sys
 import threading
+import time
 
 import numpy as np
-from harness import attack, note
+from harness import attack, note, rounds
 
 from helpers.begun import begun
-from helpers.hostile import Complaints, clear, forked, future, inside, make, same, slow, zeros
+from helpers.hostile import Complaints, await_child, clear, forked, future, inside, make, same, slow, zeros
 
 
 def new(env):
@@ -114,6 +115,7 @@ attack(name="fork_with_many_cartpoles")(lambda: every_state("CartPole-v1", 20_00
 attack(name="fork_with_slow_lanes")(lambda: every_state("Synthetic-v0", 6, cost_us=2e4))
 attack(name="fork_with_hopper", needs=("mujoco",))(lambda: every_state("Hopper-v5", 4))
 attack(name="fork_with_pong", needs=("ale",), limit=90)(lambda: every_state("Pong-v5", 2))
+attack(name="fork_with_procgen", needs=("procgen",), limit=90)(lambda: every_state("procgen-bigfish-v0", 2))
 
 
 INSIDE = {
@@ -204,6 +206,74 @@ attack(name="a_child_of_hoppers_step_resets", needs=("mujoco",))(
 attack(name="a_child_of_pongs_step_resets", needs=("ale",))(
     lambda: child_resets_during_rollout(make("Pong-v5", 2, frameskip=30), steps=400)
 )
+
+
+@attack(needs=("procgen",))
+def a_child_of_procgens_step_uses_its_games():
+    """Each child finds games in the midst of a step, or of being made anew."""
+    env, twin = (make("procgen-coinrun-v0", 2, distribution_mode="easy") for _ in range(2))
+    twin.reset(seed=7)
+    expected = future(twin)
+
+    def seeded():
+        env.reset(seed=7)
+        same(future(env)[0], expected[0])
+
+    def unseeded():
+        env.reset()
+        env.step(zeros(env))
+
+    def restored():
+        env.restore(twin.snapshot())
+        same(future(env)[0], future(twin)[0])
+
+    for name, call in {
+        "rollout": lambda: env.rollout(zeros(env, steps=1500)),
+        "resets": lambda: [env.reset(seed=k) for k in range(400)],
+    }.items():
+        for work in (seeded, unseeded, restored, env.close, lambda: None):
+            for _ in rounds(3):
+                note(f"{name}: {work.__name__}")
+                env.reset(seed=1)
+                running = inside(call)
+                forked(work)
+                running.result()
+
+
+@attack(needs=("procgen", "no sanitizer"))
+def a_child_of_making_procgens_games_makes_some():
+    env = begun(make("procgen-coinrun-v0", 64, num_threads=1))
+    stop = threading.Event()
+
+    def resets():
+        while not stop.is_set():
+            env.reset(seed=0)
+
+    running = inside(resets)
+    for _ in rounds(60):
+        forked(lambda: make("procgen-coinrun-v0", 1).reset(seed=0), 10)
+    stop.set()
+    running.result()
+
+
+@attack(needs=("procgen",))
+def a_child_of_loading_procgens_images_makes_games():
+    running = inside(lambda: make("procgen-maze-v0", 2).reset(seed=0)[0])
+    children = []
+    while running.running:
+        pid = os.fork()
+        if pid == 0:
+            status = 1
+            try:
+                first = make("procgen-maze-v0", 2).reset(seed=0)[0]
+                status = int(first.sum() == 0)
+            finally:
+                os._exit(status)
+        children.append(pid)
+        time.sleep(0.2)
+    for pid in children:
+        await_child(pid)
+    running.result()
 
 
 @attack(needs=("no sanitizer",))

@@ -196,6 +196,7 @@ def let_go_of_a_model_of_ones_own():
 
 
 attack(name="let_go_of_pong", needs=("ale",))(lambda: every_way("Pong-v5", 2, flights=FLIGHTS[:2]))
+attack(name="let_go_of_procgen", needs=("procgen",))(lambda: every_way("procgen-coinrun-v0", 3))
 attack(name="let_go_of_a_game_for_two", needs=("ale",))(lambda: every_way("players", 2, flights=FLIGHTS[2:4]))
 attack(name="let_go_of_what_is_drawn", needs=("pygame",))(lambda: every_way("CartPole-v1", 4, render_mode="rgb_array"))
 
@@ -228,6 +229,7 @@ def exit_with_hopper_that_modules_hold():
 
 
 attack(name="exit_with_pong", needs=("ale",))(lambda: at_exit("Pong-v5", 3))
+attack(name="exit_with_procgen", needs=("procgen",))(lambda: at_exit("procgen-coinrun-v0", 3))
 
 
 @attack(needs=("mujoco",))
@@ -315,7 +317,7 @@ def outlive(name, lanes, **options):
     env = make(name, lanes, **options)
     there = everything(env)
     for a, b in zip(gone, there, strict=True):
-        if isinstance(b, tuple) and isinstance(b[0], np.random.Generator):
+        if isinstance(b, tuple) and isinstance(b[0], np.random.Generator | np.random.RandomState):
             a, b = ([generator.random() for generator in generators] for generators in (a, b))
         same(a, b)
     other = make(name, lanes, **options)
@@ -333,6 +335,7 @@ attack(name="results_outlive_hopper", needs=("mujoco",))(
     lambda: outlive("Hopper-v5", 6, autoreset_mode="SameStep", max_episode_steps=3)
 )
 attack(name="results_outlive_pong", needs=("ale",))(lambda: outlive("Pong-v5", 2))
+attack(name="results_outlive_procgen", needs=("procgen",))(lambda: outlive("procgen-coinrun-v0", 2))
 
 
 @attack(needs=("mujoco",))

@@ -1,5 +1,7 @@
 """Memory that cannot be had, in any call."""
 
+import array
+import ctypes
 import gc
 import warnings
 
@@ -122,6 +124,95 @@ def reset_and_step_pong_without_memory():
                 assert isinstance(error, (MemoryError, ResetNeeded)) or told, error
     env.reset(seed=0)
     env.step(zeros(env))
+
+
+class Pieces:
+    """All memory that can be had, in pieces of C's malloc, from 1 MB down to 1 kB."""
+
+    def __init__(self):
+        libc = ctypes.CDLL(None)
+        self._malloc, self._free = libc.malloc, libc.free
+        self._malloc.restype, self._malloc.argtypes = ctypes.c_void_p, [ctypes.c_size_t]
+        self._free.argtypes = [ctypes.c_void_p]
+        self._addresses, self.count = array.array("Q", bytes(8 * 10**6)), 0
+
+    def take(self):
+        """Takes what there is."""
+        for size in (1 << 20, 1 << 14, 1 << 10):
+            while address := self._malloc(size):
+                self._addresses[self.count] = address
+                self.count += 1
+
+    def give(self, count):
+        """Gives so many of the pieces back, or as many as there are."""
+        for _ in range(min(count, self.count)):
+            self.count -= 1
+            self._free(self._addresses[self.count])
+
+
+@attack(error=MemoryError, needs=("procgen", "little memory"))
+def make_procgen_without_memory():
+    make("procgen-coinrun-v0", 1).reset(seed=0)
+    with little_memory(64 << 20):
+        make("procgen-coinrun-v0", 20_000)
+
+
+attack(
+    name="make_more_of_procgen_than_this_machine_holds",
+    error=MemoryError,
+    words=("lanes", "GB"),
+    needs=("procgen", "linux"),
+)(lambda: make("procgen-coinrun-v0", 2**31 - 1))
+
+
+@attack(error=MemoryError, words=("Procgen",), needs=("procgen", "little memory"))
+def load_procgens_images_without_memory():
+    with little_memory(200 << 20):
+        make("procgen-coinrun-v0", 1)
+
+
+@attack(needs=("procgen", "little memory"))
+def make_procgen_again_and_again_without_memory():
+    make("procgen-coinrun-v0", 1).reset(seed=0)
+    for megabytes in range(0, 60, 3):
+        for game in ("coinrun", "caveflyer", "starpilot"):
+            note(f"{game}, {megabytes} MB")
+            with little_memory(megabytes << 20):
+                try:
+                    make(f"procgen-{game}-v0", 60).reset(seed=0)
+                except (MemoryError, batchenv.LaneError, RuntimeError) as error:
+                    told = "workers" in str(error) or "memory" in str(error)
+                    assert isinstance(error, (MemoryError, batchenv.LaneError)) or told, error
+
+
+@attack(needs=("procgen", "little memory"))
+def reset_and_step_procgen_without_memory():
+    """Memory is used up but for a few pieces. The lanes that it is missing for are told, and the process goes on."""
+    for game in ("coinrun", "bigfish", "maze", "ninja"):
+        env = begun(make(f"procgen-{game}-v0", 12))
+        failures, messages = 0, [None] * 9
+        actions, out = zeros(env), env.step(zeros(env))[:4]
+        calls = [lambda e=env, a=actions, o=out: e.step(a, out=o)] * 200 + [lambda e=env: e.reset(seed=0)] * 5
+        for spare in (0, 10, 100):
+            pieces = Pieces()
+            with little_memory():
+                pieces.take()
+                pieces.give(spare)
+                for call in calls:
+                    try:
+                        call()
+                    except (MemoryError, ResetNeeded):
+                        failures += 1
+                    except RuntimeError as error:
+                        messages[failures % 9] = error.args[0]
+                        failures += 1
+                pieces.give(pieces.count)
+        note(f"{game}: {failures} failures")
+        assert failures and all("memory" in told or "workers" in told for told in messages if told), messages
+        twin = make(f"procgen-{game}-v0", 12)
+        for one in (env, twin):
+            one.reset(seed=0)
+        same(future(env)[0], future(twin)[0])
 
 
 @attack(needs=("mujoco", "little memory"))

@@ -14,7 +14,7 @@ from harness import EFFORT, attack, note, rounds
 
 import batchenv
 from helpers.begun import begun
-from helpers.hostile import Background, Complaints, at_line, future, inside, make, same, signalled, slow, zeros
+from helpers.hostile import Background, Complaints, at_line, clear, future, inside, make, same, signalled, slow, zeros
 
 REFUSALS = (RuntimeError, ClosedEnvironmentError, ResetNeeded, NoAsyncCallError, AlreadyPendingCallError)
 
@@ -183,6 +183,22 @@ def close_while_reset_waits_for_hopper():
         env.close()
 
 
+@attack(needs=("procgen",))
+def close_while_procgens_games_step():
+    for lanes, call in (
+        (3, lambda env: env.rollout(zeros(env, steps=1500))),
+        (600, lambda env: env.reset(seed=2)),
+    ):
+        env, twin = (begun(make("procgen-coinrun-v0", lanes)) for _ in range(2))
+        running = inside(lambda env=env, call=call: call(env))
+        clear(env.close, RuntimeError, "one call at a time")
+        running.result()
+        call(twin)
+        same(future(env), future(twin))
+        env.close()
+        clear(lambda env=env: env.step(zeros(env)), Exception, "closed")
+
+
 @attack()
 def a_refused_reset_loses_nothing():
     env = begun(slow(0.2))
@@ -278,6 +294,7 @@ attack(name="storm_on_cartpole")(lambda: storm(make("CartPole-v1", 5000), 2))
 attack(name="storm_on_normalized_cartpole")(lambda: storm(make("normalized CartPole-v1", 500), 2))
 attack(name="storm_on_hopper", needs=("mujoco",))(lambda: storm(make("Hopper-v5", 8), 2))
 attack(name="storm_on_pong", needs=("ale",))(lambda: storm(make("Pong-v5", 2), 1))
+attack(name="storm_on_procgen", needs=("procgen",))(lambda: storm(make("procgen-coinrun-v0", 4), 2))
 attack(name="storm_on_a_game_for_two", needs=("ale",))(lambda: storm(make("players", 2), 1))
 
 

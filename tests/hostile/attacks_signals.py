@@ -124,6 +124,15 @@ def interrupted_rollout_of_pong():
     env.step(zeros(env))
 
 
+@attack(needs=("procgen",), limit=30)
+def interrupted_rollout_of_procgen():
+    env, twin = (begun(make("procgen-coinrun-v0", 1)) for _ in range(2))
+    interrupted(lambda: env.rollout(200_000, policy="random"))
+    for one in (env, twin):
+        one.reset(seed=1)
+    same(future(env), future(twin))
+
+
 @attack()
 def interrupted_rollout_of_cartpole():
     env = begun(make("CartPole-v1", 5000))
@@ -144,6 +153,9 @@ def interrupted_make_of_pong():
     make("Pong-v5", 2).reset(seed=0)
 
 
+attack(name="interrupted_make_of_procgen", needs=("procgen",), limit=30)(
+    lambda: interrupted(lambda: [make("procgen-coinrun-v0", 64).reset(seed=0) for _ in range(1000)], after=4)
+)
 attack(name="interrupted_make_of_humanoid", needs=("mujoco",), limit=30)(
     lambda: interrupted(lambda: [batchenv.make("Humanoid-v5", 200).reset(seed=0) for _ in range(1000)], after=2)
 )

@@ -1,11 +1,12 @@
 """Threads that cannot be had, and settings of the OpenMP runtime."""
 
+import concurrent.futures
 import math
 import os
 import warnings
 
 import numpy as np
-from harness import attack, note
+from harness import attack, note, rounds
 
 import batchenv
 from batchenv.system import cgroup
@@ -76,6 +77,42 @@ attack(name="no_more_threads_for_hopper", needs=("mujoco", "linux"))(
 attack(name="no_more_threads_for_pong", needs=("ale", "linux"))(
     lambda: background_with(0, lambda: make("Pong-v5", 4, num_threads=4))
 )
+attack(name="no_more_threads_for_procgen", needs=("procgen", "linux"))(
+    lambda: background_with(0, lambda: make("procgen-coinrun-v0", 4, num_threads=4))
+)
+
+
+@attack(needs=("procgen",))
+def threads_that_make_their_first_procgen_envs_at_once():
+    def first(game):
+        env = make(f"procgen-{game}-v0", 4)
+        env.reset(seed=1)
+        return future(env)
+
+    games = ("coinrun", "maze", "coinrun", "starpilot")
+    with concurrent.futures.ThreadPoolExecutor(len(games)) as pool:
+        found = list(pool.map(first, games))
+    for game, results in zip(games, found, strict=True):
+        same(results, first(game))
+
+
+@attack(needs=("procgen",))
+def threads_with_procgen_envs_of_their_own():
+    """Games are made, stepped and taken apart side by side."""
+
+    def work(seed):
+        results = []
+        for _ in rounds(4):
+            env = make("procgen-ninja-v0", 6, distribution_mode="easy", autoreset_mode="SameStep")
+            env.reset(seed=seed)
+            results.append([future(env, 60), env.reset(), future(env, 60)])
+            env.close()
+        return results
+
+    with concurrent.futures.ThreadPoolExecutor(3) as pool:
+        found = list(pool.map(work, range(3)))
+    for seed, results in enumerate(found):
+        same(results, work(seed))
 
 
 @attack(needs=("linux",))

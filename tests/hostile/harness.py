@@ -83,6 +83,7 @@ _HAS: dict[str, Callable[[], bool]] = {
     "mujoco": _module("mujoco"),
     "ale": lambda: _module("ale_py")() and _module("multi_agent_ale_py")(),
     "jax": _module("jax"),
+    "procgen": _module("procgen"),
     "pygame": _module("pygame"),
     "linux": lambda: sys.platform.startswith("linux"),
     "root": lambda: sys.platform.startswith("linux") and os.geteuid() == 0,

@@ -5,6 +5,10 @@
 void be_fork_watch(void) {}
 int be_forked(void) { return 0; }
 int be_fork_count(void) { return 0; }
+void be_fork_beside(void (*before)(void), void (*after)(void)) {
+    (void)before;
+    (void)after;
+}
 
 #else
 
@@ -25,5 +29,7 @@ void be_fork_watch(void) {
 int be_forked(void) { return forks != 0; }
 
 int be_fork_count(void) { return forks; }
+
+void be_fork_beside(void (*before)(void), void (*after)(void)) { pthread_atfork(before, after, after); }
 
 #endif

@@ -8,4 +8,8 @@ void be_fork_watch(void); /* must be called before the other two; may be called 
 int be_forked(void);      /* 1 in a child forked since */
 int be_fork_count(void);  /* differs between a process and its children */
 
+/* From now on the thread that forks calls `before` first, and `after` afterwards, in the parent as in the child: so
+ * that no other thread has what they lock and unlock. */
+void be_fork_beside(void (*before)(void), void (*after)(void));
+
 #endif

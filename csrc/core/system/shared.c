@@ -35,6 +35,11 @@ int be_shared_holds(const void *address) {
     return GetModuleHandleExA(flags, address, &module) != 0;
 }
 
+void *be_shared_holder(const void *address) {
+    HMODULE module;
+    return GetModuleHandleExA(GET_MODULE_HANDLE_EX_FLAG_FROM_ADDRESS, address, &module) ? (void *)module : NULL;
+}
+
 /* A library of Windows names the module that each of its functions comes from, so nothing can be shown to it. */
 int be_shared_show(void) {
     SetLastError(ERROR_NOT_SUPPORTED);
@@ -69,6 +74,11 @@ void *be_shared_math(const char *name) {
 int be_shared_holds(const void *address) {
     Dl_info info;
     return dladdr(address, &info) != 0;
+}
+
+void *be_shared_holder(const void *address) {
+    Dl_info info;
+    return dladdr(address, &info) ? dlopen(info.dli_fname, RTLD_NOW | RTLD_NOLOAD) : NULL;
 }
 
 /* Python loads modules so that they cannot see each other. */

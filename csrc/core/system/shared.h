@@ -13,6 +13,8 @@ void *be_shared_find(void *library, const char *name);
 void *be_shared_math(const char *name);
 /* Whether the address is in something that is loaded. */
 int be_shared_holds(const void *address);
+/* The library that the address is in, as if it was opened once more; NULL: none. */
+void *be_shared_holder(const void *address);
 /* Shows what this module exports to libraries that are loaded later. Returns 0 if that fails. */
 int be_shared_show(void);
 /* Why the last call in this thread failed. */

@@ -5,8 +5,10 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "core/system/shared.h"
 #include "engines/procgen/linkage.h"
 
 /* The guarded call of this thread. */
@@ -64,6 +66,25 @@ typedef void ending(uintptr_t, uintptr_t, uintptr_t, uintptr_t);
 ENDS(OWN)
 #undef OWN
 
+/* X(name, symbol): C++'s `new`, which throws where none of the libraries' tables shows it. */
+#define NEWS(X)                                                                                                        \
+    X(new, "_Znwm")                                                                                                    \
+    X(new_array, "_Znam")
+
+typedef void *allocation(size_t);
+#define OWN(name, symbol)                                                                                              \
+    static be_any_function *their_##name;                                                                              \
+    static void *own_##name(size_t size) {                                                                             \
+        if (present.end) {                                                                                             \
+            void *volatile room = malloc(size + !size); /* which is what it gets below */                              \
+            free(room);                                                                                                \
+            if (room == NULL) end_call("out of memory");                                                               \
+        }                                                                                                              \
+        return ((allocation *)their_##name)(size);                                                                     \
+    }
+NEWS(OWN)
+#undef OWN
+
 /* What a guarded call prints is kept, since it says why the call is about to be ended. */
 static int keep(FILE *file, const char *format, va_list arguments) {
     const int count = present.end ? vsnprintf(present.said, sizeof present.said, format, arguments)
@@ -84,16 +105,26 @@ __attribute__((format(printf, 2, 0))) static int own_vfprintf(FILE *file, const 
     return keep(file, format, arguments);
 }
 
-int be_guard_install(void *library) {
+static int replace_in(void *library) {
     static const be_replacement ends[] = {
 #define ROW(name, symbol) {symbol, (be_any_function *)own_##name, &their_##name},
-        ENDS(ROW)
+        ENDS(ROW) NEWS(ROW)
 #undef ROW
     };
+    return be_linkage_replace(library, ends, sizeof ends / sizeof ends[0]);
+}
+
+int be_guard_install(void *library) {
     static const be_replacement prints[] = {
         {"printf", (be_any_function *)own_printf, NULL},
         {"vfprintf", (be_any_function *)own_vfprintf, NULL},
     };
+    static const char *const of_qt[] = {"_ZN8QPainter4saveEv", "_Z9qBadAllocv"}; /* a function of each library */
+    for (size_t k = 0; k < sizeof of_qt / sizeof of_qt[0]; k++) {
+        const void *address = be_shared_find(library, of_qt[k]);
+        void *qt = address ? be_shared_holder(address) : NULL;
+        if (qt) (void)replace_in(qt);
+    }
     (void)be_linkage_replace(library, prints, sizeof prints / sizeof prints[0]);
-    return be_linkage_replace(library, ends, sizeof ends / sizeof ends[0]) > 0 && their_exit != NULL;
+    return replace_in(library) > 0 && their_exit != NULL;
 }

@@ -3,9 +3,10 @@
 #ifndef BE_GUARD_H
 #define BE_GUARD_H
 
-/* Puts functions of batchenv's own into the library's linkage table, in place of exit(), printf() and those that throw
- * exceptions. In calls that are not guarded, they do what the others do. Calls can be guarded only if this returns 1:
- * the table may be read-only. To be called once, while no other thread uses the library. */
+/* Puts functions of batchenv's own into the linkage tables of the library and of Qt, in place of exit(), printf(),
+ * C++'s `new` and those that throw exceptions. In calls that are not guarded, they do what the others do. Calls can be
+ * guarded only if this returns 1: the table may be read-only. To be called once, while no other thread uses the
+ * library. */
 int be_guard_install(void *library);
 
 /* Calls `call`. Returns 1 if it has returned, and 0 if it was ended; be_guard_said() is then why. */

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/system/fork.h"
 #include "core/system/shared.h"
 #include "engines/procgen/drawing.h"
 #include "engines/procgen/guard.h"
@@ -20,7 +21,8 @@ static struct {
 #undef POINTER
 } lib;
 
-/* Held while the library is opened, and while games are made or taken apart. */
+/* Held while the library is opened, while games are made or taken apart, and by a thread that forks: a child has a
+ * library that has loaded all or nothing. */
 static pthread_mutex_t construction = PTHREAD_MUTEX_INITIALIZER;
 
 /* Where all machines draw pictures. */
@@ -33,6 +35,7 @@ typedef struct machine {
     be_machine shown;
     libenv_env *env; /* NULL: it was left in the middle of a call, and cannot be freed */
     int32_t action;
+    uint8_t called; /* it is in a call; at the beginning of one: it was, when the process was forked */
     be_backdrop backdrop;
 } machine;
 
@@ -280,11 +283,16 @@ static void save(void *context) {
     c->size = (size_t)lib.get_state(c->m->env, 0, c->to, (int)c->size);
 }
 
-/* Makes a guarded call of a machine's game. */
+/* Makes a guarded call of a machine's game. Returns 0 if it was ended, by the library or by a fork. */
 static int run(void (*function)(void *), call *c) {
-    const int changes = c->m->shown.options.flags >> BE_GENERATED_ASSETS & 1; /* pictures are painted over */
-    be_drawing_keep(changes ? NULL : &c->m->backdrop);
-    return be_guard_run(function, c);
+    machine *m = c->m;
+    const int changes = m->shown.options.flags >> BE_GENERATED_ASSETS & 1; /* pictures are painted over */
+    be_drawing_keep(changes ? NULL : &m->backdrop);
+    if (m->called) return 0;
+    m->called = 1;
+    const int returned = be_guard_run(function, c);
+    m->called = (uint8_t)!returned;
+    return returned;
 }
 
 /* Notes that a machine's call was ended. */
@@ -329,7 +337,7 @@ be_machine *be_machine_new(const be_procgen_options *options, uint32_t seed, be_
 
 void be_machine_close(be_machine *shown) {
     machine *m = (machine *)shown;
-    if (m && m->env) {
+    if (m && m->env && !m->called) {
         pthread_mutex_lock(&construction);
         lib.libenv_close(m->env);
         pthread_mutex_unlock(&construction);
@@ -361,7 +369,21 @@ static int open_once(const be_procgen_setup *setup, be_error *error) {
     return status == BE_OK ? load_images(error) : status;
 }
 
+static void before_fork(void) {
+    pthread_mutex_lock(&construction);
+    pthread_mutex_lock(&picture.lock);
+}
+
+static void after_fork(void) {
+    pthread_mutex_unlock(&picture.lock);
+    pthread_mutex_unlock(&construction);
+}
+
+static void watch_forks(void) { be_fork_beside(before_fork, after_fork); }
+
 int be_procgen_open(const be_procgen_setup *setup, be_error *error) {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, watch_forks);
     pthread_mutex_lock(&construction);
     const int status = open_once(setup, error);
     pthread_mutex_unlock(&construction);
@@ -369,6 +391,11 @@ int be_procgen_open(const be_procgen_setup *setup, be_error *error) {
 }
 
 /* ---- what machines do ------------------------------------------------------------------------------- */
+
+int be_machine_is_whole(const be_machine *shown) {
+    const machine *m = (const machine *)shown;
+    return m->env != NULL && !m->called;
+}
 
 int be_machine_act(be_machine *shown, int32_t action, be_error *error) {
     machine *m = (machine *)shown;

@@ -55,6 +55,10 @@ typedef struct be_machine {
 be_machine *be_machine_new(const be_procgen_options *options, uint32_t seed, be_error *error);
 void be_machine_close(be_machine *machine); /* or NULL */
 
+/* Whether it can be used. If not, it can only be closed: a call has failed, or another thread was in one when this
+ * process was forked. */
+int be_machine_is_whole(const be_machine *machine);
+
 /* Takes a step. If that fails, the machine can only be closed. */
 int be_machine_act(be_machine *machine, int32_t action, be_error *error);
 

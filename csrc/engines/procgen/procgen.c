@@ -177,8 +177,9 @@ static void tell(const lane *l, const be_rows *rows) {
 }
 
 static int fail(const lane *l, int status) {
-    be_machine_close(*l->machine);
-    *l->machine = NULL;
+    be_machine *m = *l->machine;
+    *l->machine = NULL; /* first: a child of a fork in between does not find it */
+    be_machine_close(m);
     return status;
 }
 
@@ -197,8 +198,9 @@ static int reset_lane(const lane *l, const be_rows *rows, be_error *error) {
     be_machine *m = *l->machine;
     be_procgen_options options;
     wanted_options(l, &options);
-    if (m == NULL || be_random_state_is_fresh(l->stream) || memcmp(&m->options, &options, sizeof options) != 0) {
-        be_machine_close(m);
+    if (m == NULL || !be_machine_is_whole(m) || be_random_state_is_fresh(l->stream) ||
+        memcmp(&m->options, &options, sizeof options) != 0) {
+        (void)fail(l, BE_OK);
         m = *l->machine = be_machine_new(&options, machine_seed(l), error);
         if (m == NULL) return (int)error->status;
     } else if (!*l->over) {
@@ -307,8 +309,9 @@ static void load(be_batch *b, int64_t index, const void *bytes) {
         fail(&l, BE_OK);
         return;
     }
-    if (*l.machine == NULL || memcmp(&(*l.machine)->options, &header.options, sizeof header.options) != 0) {
-        be_machine_close(*l.machine);
+    const be_machine *m = *l.machine;
+    if (m == NULL || !be_machine_is_whole(m) || memcmp(&m->options, &header.options, sizeof header.options) != 0) {
+        (void)fail(&l, BE_OK);
         *l.machine = be_machine_new(&header.options, 0, &error);
     }
     if (*l.machine == NULL) return;
