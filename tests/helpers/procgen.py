@@ -6,7 +6,6 @@ import types
 from unittest.mock import patch
 
 import numpy as np
-import pytest
 
 GAMES = (
     *("bigfish", "bossfight", "caveflyer", "chaser", "climber", "coinrun", "dodgeball", "fruitbot", "heist", "jumper"),
@@ -16,17 +15,22 @@ GAMES = (
 _ABSENT = ("gym", "gym.envs", "gym.envs.registration", "gym.spaces", "moderngl", "glfw", "imageio", "imageio_ffmpeg")
 
 
+def _need(module, what):
+    if importlib.util.find_spec(module) is None:
+        import pytest
+
+        pytest.skip(f"needs {what}")
+
+
 def need_library():
     """Skips the test where the library is not installed."""
-    if importlib.util.find_spec("procgen") is None:
-        pytest.skip("needs Procgen's library: pip install --no-deps procgen2==0.10.7")
+    _need("procgen", "Procgen's library: pip install --no-deps procgen2==0.10.7")
 
 
-def _gym3_env():
+def gym3_env():
     """ProcgenGym3Env, imported with modules in place of those that need an old NumPy."""
     need_library()
-    if importlib.util.find_spec("gym3") is None:
-        pytest.skip("needs the reference's interface: pip install --no-deps gym3, and cffi")
+    _need("gym3", "the reference's interface: pip install --no-deps gym3, and cffi")
     absent = {name: types.ModuleType(name) for name in _ABSENT}
     absent["gym"].Env = object
     absent["gym.envs.registration"].register = lambda *args, **keywords: None
@@ -43,7 +47,7 @@ class Reference:
     """One game of ProcgenGym3Env for each seed, stepped one after the other."""
 
     def __init__(self, game, seeds, **options):
-        make = _gym3_env()
+        make = gym3_env()
         options = {"num_threads": 0, **options}
         self.envs = [make(num=1, env_name=game, rand_seed=seed, **options) for seed in seeds]
 

@@ -30,6 +30,7 @@ from helpers.landing import land
 
 SETTLE = 0.03  # s; OpenMP's threads go on spinning for up to 20 ms after a loop, in the next contender's time
 SYNC_LANES = 64
+OTHERS = ("envpool", "sync")
 
 
 class Random:
@@ -96,8 +97,9 @@ def print_row(*cells):
     print("|", " | ".join(map(str, cells)), "|", flush=True)
 
 
-def compare(makers, name_of_case, case, lanes, threads, options):
-    """Prints a row of the medians of `makers`, {contender: a function that makes its env}. case: as in CASES."""
+def compare(makers, name_of_case, case, lanes, threads, options, columns=OTHERS):
+    """Prints a row of the medians of `makers`, {contender: a function that makes its env}. case: as in CASES.
+    columns: those that may stand beside "ours"."""
     contenders = {
         name: Contender(make, *case, lanes, threads)
         for name, make in makers.items()
@@ -116,13 +118,13 @@ def compare(makers, name_of_case, case, lanes, threads, options):
         name: (statistics.median(own), statistics.median(c / o for c, o in zip(own, costs["ours"], strict=True)))
         for name, own in costs.items()
     }
-    others = [f"{found[n][0]:.3g} ({found[n][1]:.1f}x)" if n in found else "-" for n in ("envpool", "sync")]
+    others = [f"{found[n][0]:.3g} ({found[n][1]:.1f}x)" if n in found else "-" for n in columns]
     clock = "processor" if threads == 1 else "wall"
     print_row(name_of_case, lanes, threads, clock, f"{found['ours'][0]:.3g}", *others)
 
 
-def make_parser(description, cases, lanes):
-    """The options that `compare` reads, for a script with these cases."""
+def make_parser(description, cases, lanes, others=OTHERS):
+    """The options that `compare` reads, for a script with these cases, whose contenders are "ours" and `others`."""
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--cases", nargs="*", choices=cases, default=list(cases))
     parser.add_argument("--lanes", nargs="*", type=int, default=lanes)
@@ -130,7 +132,7 @@ def make_parser(description, cases, lanes):
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--seconds", type=float, default=0.25, help="of a slice")
     parser.add_argument("--warm", type=float, default=0.5, help="seconds before the first round")
-    parser.add_argument("--only", nargs="*", choices=("envpool", "sync"), default=("envpool", "sync"))
+    parser.add_argument("--only", nargs="*", choices=others, default=others)
     return parser
 
 
