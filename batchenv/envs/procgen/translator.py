@@ -14,8 +14,9 @@ from batchenv.backend.translator import Translator
 from batchenv.envs.procgen import files
 from batchenv.system import memory
 
-# Bytes of a lane beside its observations, and of the images that all lanes share: filled, and of address space.
-_LANE_BYTES, _IMAGES_BYTES = 1_100_000, 370_000_000
+# Bytes of a lane beside its observations, filled and of address space; and of the images that all lanes share, filled,
+# and of address space while they are loaded.
+_LANE_BYTES, _IMAGES_BYTES, _LOADING_BYTES = 1_100_000, 370_000_000, 470_000_000
 
 _loaded: set[Path] = set()
 
@@ -41,8 +42,8 @@ class Procgen(Translator):
         library = files.library_path()
         assets = files.assets_path(library)
         first = library not in _loaded
-        need = num_envs * _LANE_BYTES + first * _IMAGES_BYTES
-        memory.check(f"{num_envs} lanes of Procgen", need, need)
+        need = num_envs * _LANE_BYTES
+        memory.check(f"{num_envs} lanes of Procgen", need + first * _IMAGES_BYTES, need + first * _LOADING_BYTES)
         if first:
             logger.warn("Procgen's library loads its images, once per process: this takes 2 to 4 seconds and 380 MB")
             _loaded.add(library)

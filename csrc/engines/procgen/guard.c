@@ -105,6 +105,11 @@ __attribute__((format(printf, 2, 0))) static int own_vfprintf(FILE *file, const 
     return keep(file, format, arguments);
 }
 
+/* The first words of a message, whose others go through the functions above. */
+static size_t own_fwrite(const void *bytes, size_t size, size_t count, FILE *file) {
+    return present.end && (file == stdout || file == stderr) ? count : fwrite(bytes, size, count, file);
+}
+
 static int replace_in(void *library) {
     static const be_replacement ends[] = {
 #define ROW(name, symbol) {symbol, (be_any_function *)own_##name, &their_##name},
@@ -118,6 +123,7 @@ int be_guard_install(void *library) {
     static const be_replacement prints[] = {
         {"printf", (be_any_function *)own_printf, NULL},
         {"vfprintf", (be_any_function *)own_vfprintf, NULL},
+        {"fwrite", (be_any_function *)own_fwrite, NULL},
     };
     static const char *const of_qt[] = {"_ZN8QPainter4saveEv", "_Z9qBadAllocv"}; /* a function of each library */
     for (size_t k = 0; k < sizeof of_qt / sizeof of_qt[0]; k++) {

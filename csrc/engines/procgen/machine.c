@@ -358,8 +358,8 @@ static int load_images(be_error *error) {
 static int open_once(const be_procgen_setup *setup, be_error *error) {
     if (lib.handle && lib.broken) {
         return be_fail(error, BE_ERROR_VALUE, -1,
-                       "%s has not loaded its images from %s, or is not Procgen's: reinstall procgen2==0.10.7, and "
-                       "start a new process",
+                       "%s has not loaded its images from %s, or is not Procgen's: start a new process, with more "
+                       "memory if there was little, or after reinstalling procgen2==0.10.7",
                        lib.path, lib.assets);
     }
     if (lib.handle) return BE_OK;
