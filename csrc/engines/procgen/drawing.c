@@ -53,11 +53,19 @@ static inline span span_of(double from, double length, int pixels, int most, int
     return s;
 }
 
-void be_draw_stretched(uint32_t *target, int side, const be_pixels *image, double x, double y, double width,
-                       double height) {
-    const span rows = span_of(y, height, image->height, image->height, side);
-    const span columns = span_of(x, width, image->width, image->stride, side);
-    if (rows.count <= 0 || columns.count <= 0) return;
+/* What is drawn where; both counts are 0, or none. */
+typedef struct window {
+    span rows, columns;
+} window;
+
+static inline window window_of(const be_pixels *image, double x, double y, double width, double height, int side) {
+    const window w = {span_of(y, height, image->height, image->height, side),
+                      span_of(x, width, image->width, image->stride, side)};
+    return w.rows.count > 0 && w.columns.count > 0 ? w : (window){0};
+}
+
+static void draw_window(uint32_t *target, int side, const be_pixels *image, const window *w) {
+    const span rows = w->rows, columns = w->columns;
     uint32_t from_row = rows.start;
     for (int i = 0; i < rows.count; i++, from_row += rows.step) {
         const uint32_t *from = image->first + (size_t)(from_row >> 16) * (size_t)image->stride;
@@ -76,6 +84,12 @@ void be_draw_stretched(uint32_t *target, int side, const be_pixels *image, doubl
             }
         }
     }
+}
+
+void be_draw_stretched(uint32_t *target, int side, const be_pixels *image, double x, double y, double width,
+                       double height) {
+    const window w = window_of(image, x, y, width, height, side);
+    draw_window(target, side, image, &w);
 }
 
 /* ---- in place of Qt's functions --------------------------------------------------------------------- */
@@ -118,7 +132,9 @@ static struct {
     int (*format)(const qt_image *);
     int (*width)(const qt_image *);
     int (*height)(const qt_image *);
+    int64_t (*key)(const qt_image *); /* no two images have the same, and it changes with the image */
 } qt;
+static int installed; /* whether all of these stand in the library's table */
 
 #define SIDE BE_CANVAS_SIDE
 
@@ -133,13 +149,18 @@ static _Thread_local struct {
     be_backdrop *backdrop;
 } canvas;
 
-void be_drawing_keep(be_backdrop *backdrop) { canvas.backdrop = backdrop; }
+/* Also forgets what was made in calls before, whose addresses others may have now. */
+void be_drawing_keep(be_backdrop *backdrop) {
+    canvas.image = NULL;
+    canvas.painter = NULL;
+    canvas.backdrop = backdrop;
+}
 
 static void own_make_image(qt_image *image, uint8_t *data, int width, int height, int bytes, int format, void *clean,
                            void *info) {
     call_make_image(image, data, width, height, bytes, format, clean, info);
     const int is_frame = width == SIDE && height == SIDE && bytes == 4 * SIDE && format == QT_RGB32;
-    canvas.image = is_frame && be_guard_is_running() ? image : NULL;
+    canvas.image = is_frame && installed && be_guard_is_running() ? image : NULL;
     canvas.pixels = (void *)data;
     canvas.painter = NULL;
 }
@@ -203,21 +224,30 @@ static int look_at(const qt_image *image) {
     return 1;
 }
 
-/* Draws the picture behind a game or, where it stands as it stood in the frames before, copies it. It is the first that
- * is drawn, on black. */
-static void draw_behind(const be_pixels *image, const qt_rect *to) {
+static void copy_window(uint32_t *to, const uint32_t *from, const window *w) {
+    for (int i = 0; i < w->rows.count; i++) {
+        const int place = (w->rows.first + i) * SIDE + w->columns.first;
+        memcpy(to + place, from + place, (size_t)w->columns.count * sizeof *to);
+    }
+}
+
+/* Draws an opaque image or, where it stands as it stood in the frames before, copies it. It is the first in a frame,
+ * and so the picture behind a game, if there is one. */
+static void draw_behind(const qt_image *image, const be_pixels *pixels, const qt_rect *to) {
     be_backdrop *kept = canvas.backdrop;
     const double place[4] = {to->x, to->y, to->width, to->height};
-    const int same = kept->image == image->first && memcmp(kept->place, place, sizeof place) == 0;
+    const int64_t key = qt.key(image);
+    const int same = kept->key == key && memcmp(kept->place, place, sizeof place) == 0;
+    const window w = window_of(pixels, to->x, to->y, to->width, to->height, SIDE);
     if (same && kept->drawn == 2) {
-        memcpy(canvas.pixels, kept->pixels, sizeof kept->pixels);
+        copy_window(canvas.pixels, kept->pixels, &w);
         return;
     }
-    be_draw_stretched(canvas.pixels, SIDE, image, to->x, to->y, to->width, to->height);
-    kept->image = image->first;
+    draw_window(canvas.pixels, SIDE, pixels, &w);
+    kept->key = key;
     memcpy(kept->place, place, sizeof place);
     kept->drawn = same ? 2 : 1;
-    if (same) memcpy(kept->pixels, canvas.pixels, sizeof kept->pixels);
+    if (same) copy_window(kept->pixels, canvas.pixels, &w);
 }
 
 /* Draws a whole image, stretched, on a frame. Returns 0, and does nothing, if it is anything else. */
@@ -232,7 +262,7 @@ static int draw(const qt_rect *to, const qt_image *image, const qt_rect *from) {
     if (to->width == from->width && to->height == from->height) return 0;
     if (to->width * 30000 < pixels->width || to->height * 30000 < pixels->height) return 0;
     if (is_first && pixels->opaque) {
-        draw_behind(pixels, to);
+        draw_behind(image, pixels, to);
     } else {
         be_draw_stretched(canvas.pixels, SIDE, pixels, to->x, to->y, to->width, to->height);
     }
@@ -256,9 +286,11 @@ void be_drawing_install(void *library) {
     *(void **)&qt.format = be_shared_find(library, "_ZNK6QImage6formatEv");
     *(void **)&qt.width = be_shared_find(library, "_ZNK6QImage5widthEv");
     *(void **)&qt.height = be_shared_find(library, "_ZNK6QImage6heightEv");
+    *(void **)&qt.key = be_shared_find(library, "_ZNK6QImage8cacheKeyEv");
     const char *(*version)(void);
     *(void **)&version = be_shared_find(library, "qVersion");
-    if (!version || !qt.bits || !qt.bytes_per_line || !qt.format || !qt.width || !qt.height) return;
+    if (!version || !qt.bits || !qt.bytes_per_line || !qt.format || !qt.width || !qt.height || !qt.key) return;
     if (strcmp(version(), "5.9.7") != 0) return; /* another one may round in another way */
-    (void)be_linkage_replace(library, replacements, sizeof replacements / sizeof replacements[0]);
+    const int count = sizeof replacements / sizeof replacements[0];
+    installed = be_linkage_replace(library, replacements, count) == count;
 }

@@ -22,9 +22,9 @@ typedef struct be_pixels {
 /* What is kept of a game from frame to frame: the picture behind it, as it was drawn last, since in many games it stays
  * where it is. Zeroed at the beginning. */
 typedef struct be_backdrop {
-    const uint32_t *image;
+    int64_t key;     /* of the image */
     double place[4]; /* x, y, width, height */
-    int drawn;       /* how often it was drawn there, up to 2: then `pixels` are what was drawn */
+    int drawn;       /* how often it was drawn there, up to 2: then `pixels` has what was drawn */
     uint32_t pixels[BE_CANVAS_SIDE * BE_CANVAS_SIDE];
 } be_backdrop;
 

@@ -14,7 +14,7 @@ import pytest
 
 from batchenv.envs.procgen import files
 from batchenv.envs.procgen.games import MODES
-from helpers.processes import run_python
+from helpers.processes import python, run_python, succeeded
 from helpers.procgen import need_library
 
 ROOT = Path(__file__).parents[3]
@@ -155,3 +155,11 @@ for game in sys.argv[1:]:
 def test_games_are_the_same_without_it():
     fast = run_python(PLAY, *MODES, BATCHENV_PROCGEN_FAST=1)
     assert fast == run_python(PLAY, *MODES, BATCHENV_PROCGEN_FAST=0)
+
+
+def test_random_options_and_calls():
+    tool = ROOT / "tools/verify/compare_procgen.py"
+    if not tool.exists():
+        pytest.skip("needs the tools of the repository")
+    told = succeeded(python(tool, "--trials", "12"))
+    assert "12 trials, 0 of which differ" in told
