@@ -6,6 +6,8 @@ cdef extern from "engines/procgen/procgen.h" nogil:
         const char *assets
         int32_t fast
 
+    void be_procgen_watch_forks()
+
 
 cdef class ProcgenSetup(Engine):
     """`be_procgen_setup`. library: the path of libenv.so. assets: that of the folder with its images, and a /.
@@ -14,6 +16,7 @@ cdef class ProcgenSetup(Engine):
     cdef be_procgen_setup setup
 
     def __cinit__(self, bytes library, bytes assets, *, bint fast):
+        be_procgen_watch_forks()
         self.given = &self.setup
         self.kept += [library, assets]
         self.setup.library, self.setup.assets, self.setup.fast = library, assets, fast

@@ -256,7 +256,7 @@ def a_child_of_making_procgens_games_makes_some():
     running.result()
 
 
-@attack(needs=("procgen",))
+@attack(needs=("procgen", "no sanitizer"))
 def a_child_of_loading_procgens_images_makes_games():
     running = inside(lambda: make("procgen-maze-v0", 2).reset(seed=0)[0])
     children = []

@@ -381,9 +381,12 @@ static void after_fork(void) {
 
 static void watch_forks(void) { be_fork_beside(before_fork, after_fork); }
 
-int be_procgen_open(const be_procgen_setup *setup, be_error *error) {
+void be_procgen_watch_forks(void) {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, watch_forks);
+}
+
+int be_procgen_open(const be_procgen_setup *setup, be_error *error) {
     pthread_mutex_lock(&construction);
     const int status = open_once(setup, error);
     pthread_mutex_unlock(&construction);

@@ -10,4 +10,8 @@ typedef struct be_procgen_setup {
     int32_t fast;        /* 1: use batchenv's own drawing of images, which has the same results */
 } be_procgen_setup;
 
+/* To be called before the first open(), under the interpreter's lock: a fork of Python's that has begun, and does not
+ * wait for what is opened, has then ended. */
+void be_procgen_watch_forks(void);
+
 #endif
