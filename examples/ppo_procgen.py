@@ -1,0 +1,69 @@
+"""PPO on Procgen's games, from the screen, with PyTorch: pip install -e ".[examples]", and docs/envs/procgen.md.
+
+python examples/ppo_procgen.py [--quick] [--id ID] [--mode MODE] [--levels LEVELS] [--steps STEPS] [--save FILE]
+    [--resume FILE] [--eval N] [--video DIR]
+
+Trains on some levels of a game. --eval N plays N episodes of these levels, and N of all others: how much of what was
+learnt holds for levels that were never seen is what Procgen is for. docs/benchmarks/training.md has a run.
+"""
+
+import sys
+
+import ppo
+import torch
+from torch import nn
+
+
+class Eye(nn.Module):
+    """256 features of (n, 3, 64, 64) uint8: the network of Mnih et al. (2015), three convolutions and a linear layer."""
+
+    def __init__(self):
+        super().__init__()
+        gain = 2**0.5
+        self.layers = nn.Sequential(
+            ppo.orthogonal(nn.Conv2d(3, 32, 8, stride=4), gain), nn.ReLU(),
+            ppo.orthogonal(nn.Conv2d(32, 64, 4, stride=2), gain), nn.ReLU(),
+            ppo.orthogonal(nn.Conv2d(64, 64, 3), gain), nn.ReLU(), nn.Flatten(),
+            ppo.orthogonal(nn.Linear(64 * 4 * 4, 256), gain), nn.ReLU(),
+        ).to(memory_format=torch.channels_last)  # fmt: skip
+
+    def forward(self, pixels: torch.Tensor) -> torch.Tensor:
+        return self.layers(pixels.to(memory_format=torch.channels_last).float() / 255)
+
+
+def make_agent(env) -> ppo.Discrete:
+    return ppo.Discrete(
+        ppo.orthogonal(nn.Linear(256, int(env.single_action_space.n)), 0.01),
+        ppo.orthogonal(nn.Linear(256, 1), 1.0),
+        Eye(),
+    )
+
+
+def main() -> int:
+    parser = ppo.argument_parser(
+        __doc__.split(":")[0], quick={"steps": 8192, "lanes": 16, "rollout": 32, "minibatch": 128, "torch_threads": 1},
+        steps=2_000_000, lanes=64, rollout=128, minibatch=1024, epochs=3, learning_rate=5e-4, gamma=0.999,
+        torch_threads=2,
+    )  # fmt: skip
+    parser.add_argument("--id", default="procgen-starpilot-v0", help="a game, see python -m batchenv list Procgen")
+    parser.add_argument("--mode", default="easy", help="distribution_mode: how hard levels are")
+    parser.add_argument("--levels", type=ppo.positive, default=200, help="levels to train on")
+    args = parser.parse_args()
+    torch.manual_seed(args.seed)
+    torch.set_num_threads(args.torch_threads)
+    watch = ppo.Stopwatch()
+    seen = ppo.Task(args.id, distribution_mode=args.mode, num_levels=args.levels, channel_first=True)
+    env, saved = ppo.prepare(args, seen)
+    agent = make_agent(env)
+    ppo.train_to_the_end(ppo.Training(env, agent, args, saved), seen, watch, every=8)
+    ppo.show(seen, env, agent, args)
+    if args.eval:
+        print("levels that were not seen:")
+        args.video = None
+        ppo.show(ppo.Task(args.id, **seen.keywords | {"num_levels": 0}), env, agent, args)
+    env.close()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
