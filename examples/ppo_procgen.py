@@ -3,8 +3,8 @@
 python examples/ppo_procgen.py [--quick] [--id ID] [--mode MODE] [--levels LEVELS] [--steps STEPS] [--save FILE]
     [--resume FILE] [--eval N] [--video DIR]
 
-Trains on some levels of a game. --eval N plays N episodes of these levels, and N of all others: how much of what was
-learnt holds for levels that were never seen is what Procgen is for. docs/benchmarks/training.md has a run.
+Trains on a few levels of a game. --eval N plays N episodes of these, and N of all levels: Procgen is there to show how
+much of what was learnt holds where nothing was learnt. docs/benchmarks/training.md has a run.
 """
 
 import sys
@@ -15,7 +15,7 @@ from torch import nn
 
 
 class Eye(nn.Module):
-    """256 features of (n, 3, 64, 64) uint8: the network of Mnih et al. (2015), three convolutions and a linear layer."""
+    """256 features of (n, 3, 64, 64) uint8: the network of Mnih et al. 2015, three convolutions and a linear layer."""
 
     def __init__(self):
         super().__init__()
@@ -41,13 +41,12 @@ def make_agent(env) -> ppo.Discrete:
 
 def main() -> int:
     parser = ppo.argument_parser(
-        __doc__.split(":")[0], quick={"steps": 8192, "lanes": 16, "rollout": 32, "minibatch": 128, "torch_threads": 1},
-        steps=2_000_000, lanes=64, rollout=128, minibatch=1024, epochs=3, learning_rate=5e-4, gamma=0.999,
-        torch_threads=2,
+        __doc__.split(":")[0], quick={"steps": 8192, "lanes": 16, "rollout": 32}, steps=400_000, lanes=32, rollout=64,
+        minibatch=256, epochs=3, learning_rate=5e-4,
     )  # fmt: skip
-    parser.add_argument("--id", default="procgen-starpilot-v0", help="a game, see python -m batchenv list Procgen")
+    parser.add_argument("--id", default="procgen-coinrun-v0", help="a game, see python -m batchenv list Procgen")
     parser.add_argument("--mode", default="easy", help="distribution_mode: how hard levels are")
-    parser.add_argument("--levels", type=ppo.positive, default=200, help="levels to train on")
+    parser.add_argument("--levels", type=ppo.positive, default=10, help="how many levels to train on")
     args = parser.parse_args()
     torch.manual_seed(args.seed)
     torch.set_num_threads(args.torch_threads)
@@ -58,7 +57,7 @@ def main() -> int:
     ppo.train_to_the_end(ppo.Training(env, agent, args, saved), seen, watch, every=8)
     ppo.show(seen, env, agent, args)
     if args.eval:
-        print("levels that were not seen:")
+        print("all levels:")
         args.video = None
         ppo.show(ppo.Task(args.id, **seen.keywords | {"num_levels": 0}), env, agent, args)
     env.close()

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from helpers.processes import first_on_path, hide, python
+from helpers.procgen import need_library
 from helpers.project import ROOT
 
 EXAMPLES = ROOT / "examples"
@@ -126,6 +127,15 @@ def test_pong():
     assert parts["total"] == pytest.approx(sum(parts.values()) - parts["total"], abs=0.1) and len(parts) == 5
 
 
+@needs_torch
+def test_procgen():
+    need_library()
+    result = run(EXAMPLES / "ppo_procgen.py", "--quick", "--eval", 2)
+    assert result.returncode == 0, result.stderr
+    assert all(0 <= mean <= 10 for mean in means(result.stdout))  # too few steps to learn it
+    assert result.stdout.count("2 sampled episodes") == 2 and "all levels:" in result.stdout
+
+
 @pytest.mark.parametrize(
     "name", sorted(path.name for path in EXAMPLES.glob("*_*.py") if path.name[:4] in ("ppo_", "dqn_"))
 )
@@ -137,6 +147,7 @@ def test_without_torch(name, tmp_path):
 @needs_torch
 @pytest.mark.parametrize(("name", "module", "extra"), [
     ("ppo_mujoco.py", "mujoco", "batchenv[mujoco]"), ("ppo_pong.py", "ale_py", "batchenv[atari]"),
+    ("ppo_procgen.py", "procgen", "procgen2==0.10.7"),
 ])  # fmt: skip
 def test_without_simulator(name, module, extra, tmp_path):
     result = run(EXAMPLES / name, PYTHONPATH=hide(module, tmp_path))
