@@ -324,9 +324,9 @@ static ma_result play(const be_batch *b, int64_t i, int action) {
 }
 
 static void draw_list(const be_batch *b, int64_t i, ma_canvas canvas, int field, int channel, int has_trail) {
-    const list list = list_of(b, field, i);
-    for (int k = 0; k < *list.count; k++) {
-        const swimmer *one = &list.all[k];
+    const list shown = list_of(b, field, i);
+    for (int k = 0; k < *shown.count; k++) {
+        const swimmer *one = &shown.all[k];
         const int behind = one->x + (one->right ? -1 : 1);
         ma_mark(canvas, channel, one->x, one->y);
         if (has_trail && ma_is_inside(behind)) ma_mark(canvas, TRAIL, behind, one->y);
