@@ -24,7 +24,12 @@ MOST = 5  # instructions in a sequence
 def build(folder):
     """Compiles atari_runs.c."""
     sources = [path for path in (ROOT / FOLDER).glob("*.c") if path.name not in ("attach.c", "program.c")]
-    sources += [ROOT / "tools/generate/atari_runs.c", ROOT / "csrc/core/system/shared.c", ROOT / "csrc/core/error.c"]
+    sources += [
+        ROOT / "tools/generate/atari_runs.c",
+        ROOT / "csrc/core/system/linkage.c",
+        ROOT / "csrc/core/system/shared.c",
+        ROOT / "csrc/core/error.c",
+    ]
     sources += (ROOT / "csrc/engines/atari/ale").glob("*.c")
     program = Path(folder) / "runs"
     command = ["cc", "-std=gnu11", "-O2", "-w", "-D_GNU_SOURCE", f"-I{ROOT}/csrc", f"-I{ROOT}/csrc/include", *sources]

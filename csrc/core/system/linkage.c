@@ -1,7 +1,7 @@
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* dlinfo */
 #endif
-#include "engines/procgen/linkage.h"
+#include "core/system/linkage.h"
 
 #if defined(__linux__) && defined(__x86_64__)
 
@@ -23,19 +23,9 @@ static int is_writable(const struct link_map *map, ElfW(Addr) offset) {
     return writable;
 }
 
-static int replace(const char *name, be_any_function **entry, const be_replacement *replacements, int count) {
-    for (int k = 0; k < count; k++) {
-        if (strcmp(name, replacements[k].symbol) != 0) continue;
-        if (replacements[k].theirs) *replacements[k].theirs = *entry;
-        *entry = replacements[k].own;
-        return 1;
-    }
-    return 0;
-}
-
-int be_linkage_replace(void *library, const be_replacement *replacements, int count) {
+be_any_function **be_linkage_entry(void *library, const char *symbol) {
     struct link_map *map;
-    if (dlinfo(library, RTLD_DI_LINKMAP, &map) != 0) return 0;
+    if (dlinfo(library, RTLD_DI_LINKMAP, &map) != 0) return NULL;
     const ElfW(Rela) *entries = NULL;
     const ElfW(Sym) *symbols = NULL;
     const char *names = NULL;
@@ -45,25 +35,38 @@ int be_linkage_replace(void *library, const be_replacement *replacements, int co
         if (d->d_tag == DT_PLTRELSZ) bytes = d->d_un.d_val;
         if (d->d_tag == DT_SYMTAB) symbols = (const ElfW(Sym) *)d->d_un.d_ptr;
         if (d->d_tag == DT_STRTAB) names = (const char *)d->d_un.d_ptr;
-        if (d->d_tag == DT_PLTREL && d->d_un.d_val != DT_RELA) return 0;
+        if (d->d_tag == DT_PLTREL && d->d_un.d_val != DT_RELA) return NULL;
     }
-    if (!entries || !symbols || !names) return 0;
-    int found = 0;
+    if (!entries || !symbols || !names) return NULL;
     for (size_t k = 0; k < bytes / sizeof *entries; k++) {
-        if (ELF64_R_TYPE(entries[k].r_info) != R_X86_64_JUMP_SLOT || !is_writable(map, entries[k].r_offset)) continue;
-        const char *name = names + symbols[ELF64_R_SYM(entries[k].r_info)].st_name;
-        found += replace(name, (be_any_function **)(map->l_addr + entries[k].r_offset), replacements, count);
+        if (ELF64_R_TYPE(entries[k].r_info) != R_X86_64_JUMP_SLOT) continue;
+        if (strcmp(names + symbols[ELF64_R_SYM(entries[k].r_info)].st_name, symbol) != 0) continue;
+        if (!is_writable(map, entries[k].r_offset)) return NULL;
+        return (be_any_function **)(map->l_addr + entries[k].r_offset);
     }
-    return found;
+    return NULL;
 }
 
 #else
 
-int be_linkage_replace(void *library, const be_replacement *replacements, int count) {
+#include <stddef.h>
+
+be_any_function **be_linkage_entry(void *library, const char *symbol) {
     (void)library;
-    (void)replacements;
-    (void)count;
-    return 0;
+    (void)symbol;
+    return NULL;
 }
 
 #endif
+
+int be_linkage_replace(void *library, const be_replacement *replacements, int count) {
+    int found = 0;
+    for (int k = 0; k < count; k++) {
+        be_any_function **entry = be_linkage_entry(library, replacements[k].symbol);
+        if (entry == NULL) continue;
+        if (replacements[k].theirs) *replacements[k].theirs = *entry;
+        *entry = replacements[k].own;
+        found++;
+    }
+    return found;
+}

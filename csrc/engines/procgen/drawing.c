@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/system/linkage.h"
 #include "core/system/shared.h"
 #include "engines/procgen/guard.h"
-#include "engines/procgen/linkage.h"
 
 /* ---- pixels ----------------------------------------------------------------------------------------- */
 

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/system/linkage.h"
 #include "core/system/shared.h"
-#include "engines/procgen/linkage.h"
 
 /* The guarded call of this thread. */
 static _Thread_local struct {

@@ -71,6 +71,7 @@ def build(tmp_path_factory):
         own = "csrc/engines/atari/ale_fast"
         # The other program has drawing.c in it.
         sources = [f"{own}/*.c"] if name == "test_ale_cpu" else [f"{own}/[!d]*.c", f"{own}/drawing_bits.c"]
+        sources.append("csrc/core/system/linkage.c")
         return program(tmp_path_factory.mktemp("build"), flags, f"tests/c/{name}.c", *sources)
 
     return build
@@ -107,6 +108,7 @@ def test_a_build_without_ours_plays_the_same(tmp_path):
         sources = (
             "tests/c/play_ale.c",
             f"csrc/engines/atari/{folder}/*.c",
+            "csrc/core/system/linkage.c",
             "csrc/core/system/shared.c",
             "csrc/core/error.c",
         )

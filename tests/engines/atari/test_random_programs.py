@@ -12,7 +12,13 @@ FRAMES = 150
 @pytest.fixture(scope="module")
 def player(tmp_path_factory):
     """tests/c/play_ale.c, compiled."""
-    sources = "tests/c/play_ale.c", "csrc/engines/atari/ale*/*.c", "csrc/core/system/shared.c", "csrc/core/error.c"
+    sources = (
+        "tests/c/play_ale.c",
+        "csrc/engines/atari/ale*/*.c",
+        "csrc/core/system/linkage.c",
+        "csrc/core/system/shared.c",
+        "csrc/core/error.c",
+    )
     return compiled.program(tmp_path_factory.mktemp("player"), ["-O1"], *sources)
 
 

@@ -46,8 +46,8 @@ def own(tmp_path_factory):
     if compiler is None or not (ROOT / "csrc").is_dir():
         pytest.skip("needs a C compiler, and the sources")
     path = tmp_path_factory.mktemp("drawing") / "drawing.so"
-    sources = [ROOT / "csrc/engines/procgen" / f"{name}.c" for name in ("drawing", "guard", "linkage")]
-    sources.append(ROOT / "csrc/core/system/shared.c")
+    sources = [ROOT / "csrc/engines/procgen" / f"{name}.c" for name in ("drawing", "guard")]
+    sources += [ROOT / "csrc/core/system" / f"{name}.c" for name in ("linkage", "shared")]
     include = ["-I", ROOT / "csrc", "-I", ROOT / "csrc/include"]
     flags = ["-O2", "-std=gnu11", "-ffp-contract=off", "-shared", "-fPIC"]
     subprocess.run([compiler, *flags, *include, "-o", path, *sources, "-ldl", "-lm"], check=True)
