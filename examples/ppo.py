@@ -499,6 +499,44 @@ def train_to_the_end(
     return stopped
 
 
+def begin(
+    args: argparse.Namespace, task: Task, make_agent: Callable[[batchenv.BatchEnv], Discrete | Gaussian]
+) -> tuple[Training, Stopwatch]:
+    """The run that the options ask for. make_agent: makes the networks for an env."""
+    torch.manual_seed(args.seed)
+    torch.set_num_threads(args.torch_threads)
+    watch = Stopwatch()
+    env, saved = prepare(args, task)
+    return Training(env, make_agent(env), args, saved), watch
+
+
+def train(
+    args: argparse.Namespace,
+    task: Task,
+    make_agent: Callable[[batchenv.BatchEnv], Discrete | Gaussian],
+    every: int = 16,
+    also: tuple[str, Task] | None = None,
+) -> int:
+    """Trains for --steps steps, prints a line after every `every` updates, and plays what --eval and --video ask for.
+
+    Args:
+        make_agent: makes the networks for an env.
+        also: what --eval says of a second task before it plays that, too; and the task.
+
+    Returns:
+        The program's exit status, 0.
+    """
+    training, watch = begin(args, task, make_agent)
+    train_to_the_end(training, task, watch, every)
+    show(task, training.env, training.agent, args)
+    if also and args.eval:
+        print(also[0])
+        args.video = None
+        show(also[1], training.env, training.agent, args)
+    training.env.close()
+    return 0
+
+
 def make_vector_agent(env: batchenv.BatchEnv) -> Discrete:
     """For observations that are vectors: two networks of two layers."""
     inputs, choices = env.single_observation_space.shape[0], int(env.single_action_space.n)
@@ -525,11 +563,8 @@ def solve(
     Returns:
         The program's exit status: 1 if --steps were not enough, unless the run was to be --quick.
     """
-    torch.manual_seed(args.seed)
-    torch.set_num_threads(args.torch_threads)
-    watch = Stopwatch()
-    env, saved = prepare(args, task)
-    agent = make_agent(env)
+    training, watch = begin(args, task, make_agent)
+    env, agent = training.env, training.agent
     last = deque()
 
     def is_solved(progress: Progress, mean: float) -> bool:
@@ -545,7 +580,7 @@ def solve(
         print(f"{'greedy' if greedy else 'sampled'} evaluation: {score(returns).mean():.4g}")
         return bool(score(returns).mean() >= args.target)
 
-    solved = train_to_the_end(Training(env, agent, args, saved), task, watch, every=1, stop=is_solved)
+    solved = train_to_the_end(training, task, watch, every=1, stop=is_solved)
     print("solved" if solved else "not solved, in a quick run" if args.quick else "not solved")
     show(task, env, agent, args)
     env.close()

@@ -91,23 +91,19 @@ def main() -> int:
     parser = options()
     args = parser.parse_args()
 
-    torch.manual_seed(args.seed)
-    torch.set_num_threads(args.torch_threads)
-    watch = ppo.Stopwatch()
     # Rewards are sums per second times the 0.02 s of a step.
     task = ppo.Task(args.id, clip_actions=True, reward_scale=args.reward_scale)
-    env, saved = ppo.prepare(args, task)
-    parts = getattr(env.single_observation_space, "spaces", {})
-    if not any(set(keys) <= set(parts) for keys in KEYS):
-        parser.error(
-            f"--id {args.id}: observations must have the parts state and privileged_state, or actor and critic"
-        )
-    sizes = {key: space.shape[0] for key, space in parts.items()}
-    agent = Walker(sizes, env.single_action_space.shape[0], args)
-    ppo.train_to_the_end(ppo.Training(env, agent, args, saved), task, watch, every=16)
-    ppo.show(task, env, agent, args)
-    env.close()
-    return 0
+
+    def make_agent(env):
+        parts = getattr(env.single_observation_space, "spaces", {})
+        if not any(set(keys) <= set(parts) for keys in KEYS):
+            parser.error(
+                f"--id {args.id}: observations must have the parts state and privileged_state, or actor and critic"
+            )
+        sizes = {key: space.shape[0] for key, space in parts.items()}
+        return Walker(sizes, env.single_action_space.shape[0], args)
+
+    return ppo.train(args, task, make_agent)
 
 
 if __name__ == "__main__":

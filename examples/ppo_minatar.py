@@ -54,16 +54,7 @@ def main() -> int:
     )  # fmt: skip
     parser.add_argument("--id", default="MinAtar/SpaceInvaders-v1", help="a game, see python -m batchenv list MinAtar")
     args = parser.parse_args()
-    torch.manual_seed(args.seed)
-    torch.set_num_threads(args.torch_threads)
-    watch = ppo.Stopwatch()
-    task = make_task(parser, args.id)
-    env, saved = ppo.prepare(args, task)
-    agent = make_agent(env)
-    ppo.train_to_the_end(ppo.Training(env, agent, args, saved), task, watch, every=16)
-    ppo.show(task, env, agent, args)
-    env.close()
-    return 0
+    return ppo.train(args, make_task(parser, args.id), make_agent)
 
 
 if __name__ == "__main__":

@@ -12,7 +12,6 @@ in 114 s. Stepping took 43% of the time, learning 44%, acting 10%.
 import sys
 
 import ppo
-import torch
 from gymnasium.spaces import Box
 
 
@@ -25,21 +24,16 @@ def main() -> int:
     parser.add_argument("--reward-scale", type=float, default=0.1, help="keeps values small enough to be learnt")
     args = parser.parse_args()
 
-    torch.manual_seed(args.seed)
-    torch.set_num_threads(args.torch_threads)
-    watch = ppo.Stopwatch()
     keywords = {"observation": "flat"} if args.id.startswith("dm_control/") else {}
     task = ppo.Task(args.id, normalize_observation=True, reward_scale=args.reward_scale, clip_actions=True, **keywords)
-    env, saved = ppo.prepare(args, task)
-    if not isinstance(env.single_action_space, Box) or len(env.single_observation_space.shape) != 1:
-        parser.error(f"--id {args.id}: observations must be vectors, and actions continuous")
-    (inputs,), (outputs,) = env.single_observation_space.shape, env.single_action_space.shape
-    agent = ppo.Gaussian(ppo.mlp(inputs, outputs, 0.01), ppo.mlp(inputs, 1, 1.0), outputs)
 
-    ppo.train_to_the_end(ppo.Training(env, agent, args, saved), task, watch, every=16)
-    ppo.show(task, env, agent, args)
-    env.close()
-    return 0
+    def make_agent(env):
+        if not isinstance(env.single_action_space, Box) or len(env.single_observation_space.shape) != 1:
+            parser.error(f"--id {args.id}: observations must be vectors, and actions continuous")
+        (inputs,), (outputs,) = env.single_observation_space.shape, env.single_action_space.shape
+        return ppo.Gaussian(ppo.mlp(inputs, outputs, 0.01), ppo.mlp(inputs, 1, 1.0), outputs)
+
+    return ppo.train(args, task, make_agent)
 
 
 if __name__ == "__main__":

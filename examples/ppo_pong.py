@@ -68,25 +68,18 @@ def main() -> int:
     )
     args = parser.parse_args()
 
-    torch.manual_seed(args.seed)
-    torch.set_num_threads(args.torch_threads)
-    watch = ppo.Stopwatch()
-    task = ppo.Task(args.id, clip_reward=(-1, 1))
-    env, saved = ppo.prepare(args, task)
-    if (shape := env.single_observation_space.shape) != (4, 84, 84):
-        parser.error(f"--id {args.id}: observations must be of shape (4, 84, 84), not {shape}")
-    # A resumed run finds the background in its file.
-    background = 0.0 if saved else float(np.median(env.reset(seed=args.seed)[0]))
-    agent = ppo.Discrete(
-        ppo.orthogonal(nn.Linear(256, int(env.single_action_space.n)), 0.01),
-        ppo.orthogonal(nn.Linear(256, 1), 1.0),
-        Eye(background, args.bfloat16),
-    )
+    def make_agent(env):
+        if (shape := env.single_observation_space.shape) != (4, 84, 84):
+            parser.error(f"--id {args.id}: observations must be of shape (4, 84, 84), not {shape}")
+        # A resumed run finds the background in its file.
+        background = 0.0 if args.resume else float(np.median(env.reset(seed=args.seed)[0]))
+        return ppo.Discrete(
+            ppo.orthogonal(nn.Linear(256, int(env.single_action_space.n)), 0.01),
+            ppo.orthogonal(nn.Linear(256, 1), 1.0),
+            Eye(background, args.bfloat16),
+        )
 
-    ppo.train_to_the_end(ppo.Training(env, agent, args, saved), task, watch, every=16)
-    ppo.show(task, env, agent, args)
-    env.close()
-    return 0
+    return ppo.train(args, ppo.Task(args.id, clip_reward=(-1, 1)), make_agent)
 
 
 if __name__ == "__main__":

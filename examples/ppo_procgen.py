@@ -48,20 +48,9 @@ def main() -> int:
     parser.add_argument("--mode", default="easy", help="distribution_mode: how hard levels are")
     parser.add_argument("--levels", type=ppo.positive, default=10, help="how many levels to train on")
     args = parser.parse_args()
-    torch.manual_seed(args.seed)
-    torch.set_num_threads(args.torch_threads)
-    watch = ppo.Stopwatch()
-    seen = ppo.Task(args.id, distribution_mode=args.mode, num_levels=args.levels, channel_first=True)
-    env, saved = ppo.prepare(args, seen)
-    agent = make_agent(env)
-    ppo.train_to_the_end(ppo.Training(env, agent, args, saved), seen, watch, every=8)
-    ppo.show(seen, env, agent, args)
-    if args.eval:
-        print("all levels:")
-        args.video = None
-        ppo.show(ppo.Task(args.id, **seen.keywords | {"num_levels": 0}), env, agent, args)
-    env.close()
-    return 0
+    few = {"distribution_mode": args.mode, "num_levels": args.levels, "channel_first": True}
+    also = "all levels:", ppo.Task(args.id, **few | {"num_levels": 0})
+    return ppo.train(args, ppo.Task(args.id, **few), make_agent, every=8, also=also)
 
 
 if __name__ == "__main__":
