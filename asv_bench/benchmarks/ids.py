@@ -10,6 +10,7 @@ KERNELS = [
     *("CartPole-v1", "MountainCar-v0", "MountainCarContinuous-v0", "Pendulum-v1", "Acrobot-v1"),
     *("FrozenLake-v1", "Taxi-v4", "CliffWalking-v1", "Blackjack-v1", "Catch-v0", "NChain-v0"),
     *("LunarLander-v3", "BipedalWalker-v3", "MiniGrid-DoorKey-8x8-v0", "BabyAI-GoToLocal-v0"),
+    *("MinAtar/Breakout-v1", "MinAtar/Seaquest-v1"),
 ]
 
 
