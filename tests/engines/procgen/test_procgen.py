@@ -12,8 +12,9 @@ from gymnasium.error import DependencyNotInstalled
 import batchenv
 from batchenv.envs.procgen import files
 from batchenv.envs.procgen.games import MODES, ids
-from helpers.processes import python, run_python
+from helpers.processes import first_on_path, python, run_python
 from helpers.procgen import Reference, need_library
+from helpers.project import ROOT
 
 
 @pytest.fixture(autouse=True)
@@ -394,7 +395,6 @@ def test_games_of_others_are_as_before():
     """gym3 in the same process: what stands in place of exit() is for batchenv's calls alone."""
     code = """
 import sys
-sys.path.insert(0, "tests")
 import numpy as np
 import batchenv
 from helpers.procgen import Reference
@@ -403,8 +403,9 @@ Reference("coinrun", [0]).observe()
 Reference("coinrun", [0], distribution_mode="memory" if sys.argv[1] == "wrong" else "hard")
 print("made")
 """
-    assert "made" in run_python(code, "right")
-    done = python("-c", code, "wrong")
+    path = first_on_path(ROOT / "tests")
+    assert "made" in run_python(code, "right", PYTHONPATH=path)
+    done = python("-c", code, "wrong", PYTHONPATH=path)
     assert done.returncode == 1 and "fassert failed" in done.stdout and "made" not in done.stdout
 
 

@@ -7,7 +7,6 @@ import ctypes
 import os
 import shutil
 import subprocess
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -16,8 +15,8 @@ from batchenv.envs.procgen import files
 from batchenv.envs.procgen.games import MODES
 from helpers.processes import python, run_python, succeeded
 from helpers.procgen import need_library
+from helpers.project import ROOT
 
-ROOT = Path(__file__).parents[3]
 DRAWINGS = int(os.environ.get("BATCHENV_PROCGEN_DRAWINGS", 4000))
 RGB32, PREMULTIPLIED, SIDE = 4, 6, 64
 
