@@ -1,5 +1,6 @@
 """Procgen's own environments, which batchenv's are compared with: gym3's ProcgenGym3Env of the package procgen2."""
 
+import ctypes
 import importlib.util
 import sys
 import types
@@ -23,8 +24,15 @@ def _need(module, what):
 
 
 def need_library():
-    """Skips the test where the library is not installed."""
+    """Skips the test where the library, or what it wants of the system, is not installed."""
     _need("procgen", "Procgen's library: pip install --no-deps procgen2==0.10.7")
+    for name in ("libGL.so.1", "libgthread-2.0.so.0"):
+        try:
+            ctypes.CDLL(name)
+        except OSError:
+            import pytest
+
+            pytest.skip(f"Procgen's library needs {name}: apt-get install libgl1 libglib2.0-0")
 
 
 def gym3_env():
