@@ -10,6 +10,7 @@ from pathlib import Path
 from gymnasium.error import DependencyNotInstalled
 
 from batchenv.envs.atari import games
+from batchenv.system import installed
 
 _MISSING = "pip install 'batchenv[atari]'"
 
@@ -20,12 +21,10 @@ def library_path() -> Path:
     Raises:
         gymnasium.error.DependencyNotInstalled: there is none.
     """
-    spec = importlib.util.find_spec("multi_agent_ale_py")
-    for folder in (spec and spec.submodule_search_locations) or ():
-        path = Path(folder) / "libale_c.so"
-        if path.exists():
-            return path
-    raise DependencyNotInstalled(f"Atari games need libale_c of multi-agent-ale-py: {_MISSING}")
+    path = installed.file_of("multi_agent_ale_py", "libale_c.so")
+    if path is None:
+        raise DependencyNotInstalled(f"Atari games need libale_c of multi-agent-ale-py: {_MISSING}")
+    return path
 
 
 def _checked_rom(game: str) -> tuple[Path, bytes]:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import importlib.util
 from pathlib import Path
 
 from gymnasium.error import DependencyNotInstalled
+
+from batchenv.system import installed
 
 INSTALL = "pip install --no-deps procgen2==0.10.7"  # what it asks for includes a NumPy before version 2
 
@@ -16,12 +17,10 @@ def library_path() -> Path:
     Raises:
         gymnasium.error.DependencyNotInstalled: there is none.
     """
-    spec = importlib.util.find_spec("procgen")
-    for folder in (spec and spec.submodule_search_locations) or ():
-        path = Path(folder) / "data" / "prebuilt" / "libenv.so"
-        if path.exists():
-            return path
-    raise DependencyNotInstalled(f"Procgen's games need libenv.so of procgen2, which is not installed: {INSTALL}")
+    path = installed.file_of("procgen", "data", "prebuilt", "libenv.so")
+    if path is None:
+        raise DependencyNotInstalled(f"Procgen's games need libenv.so of procgen2, which is not installed: {INSTALL}")
+    return path
 
 
 def assets_path(library: Path) -> Path:

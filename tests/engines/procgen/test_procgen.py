@@ -1,6 +1,7 @@
 """Procgen's environments: ids, options, seeds, episodes, snapshots, plans, pictures, errors (frames:
 test_procgen_parity.py)."""
 
+import importlib.util
 import pickle
 import shutil
 import subprocess
@@ -421,7 +422,7 @@ def test_it_says_that_images_are_loaded():
 
 
 def test_without_the_library(monkeypatch):
-    monkeypatch.setattr(files.importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     with pytest.raises(DependencyNotInstalled, match=r"libenv.so of procgen2.*pip install --no-deps procgen2"):
         make()
 
