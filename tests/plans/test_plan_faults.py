@@ -217,8 +217,8 @@ def test_ctrl_c_while_a_plan_is_made() -> None:
         env.reset(seed=1)
         interrupted = 0
         for _ in range(12):
-            threading.Timer(0.005, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
             try:
+                threading.Timer(0.005, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
                 while True:
                     env.plan(seeds=range(1000, 1100), labels=list(range(100)))
                     env.end_plan()
@@ -237,8 +237,8 @@ def test_ctrl_c_while_models_are_made() -> None:
         mass = np.array(env.get_attr("model")[0].body_mass)
         env.plan(params={"body_mass": mass * np.linspace(0.5, 2, 200)[:, None]})
         env.reset()
-        threading.Timer(0.03, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
         with pytest.raises(KeyboardInterrupt):
+            threading.Timer(0.03, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
             while True:
                 env.step(np.zeros((64, 3), np.float32))
 

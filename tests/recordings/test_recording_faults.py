@@ -3,7 +3,8 @@
 import os
 import signal
 import threading
-from contextlib import closing
+from contextlib import closing, contextmanager
+from functools import partial
 
 import numpy as np
 import pytest
@@ -167,48 +168,66 @@ def test_ctrl_c_in_the_middle_of_a_block_is_told(tmp_path, monkeypatch):
         recording.verify()
 
 
+@contextmanager
+def storm():
+    """Ctrl-C every 4 ms. Gives a function that makes a call, which alone is interrupted, and says whether it was."""
+    armed, over = False, threading.Event()
+
+    def interrupt(*_):
+        nonlocal armed
+        if armed:
+            armed = False  # what cleans up after the call is not interrupted once more
+            raise KeyboardInterrupt
+
+    def send():
+        while not over.wait(0.004):
+            os.kill(os.getpid(), signal.SIGINT)
+
+    def interrupted(call):
+        nonlocal armed
+        try:
+            try:
+                armed = True
+                call()
+            finally:
+                armed = False
+        except KeyboardInterrupt:
+            return True
+        return False
+
+    before = signal.signal(signal.SIGINT, interrupt)
+    thread = threading.Thread(target=send)
+    thread.start()
+    try:
+        yield interrupted
+    finally:
+        over.set()
+        thread.join()
+        signal.signal(signal.SIGINT, before)
+
+
 @pytest.mark.parametrize("some", [False, True])
 def test_a_storm_of_ctrl_c(some, tmp_path):
     """Whatever is interrupted: what the file has is what happened, or the recording says that it has stopped."""
     env = batchenv.make("CartPole-v1", 64)
     recorder = batchenv.record(env, tmp_path / "run.rec", key_frames=32)
     env.reset(seed=0)
-    ends, count = threading.Event(), 0
+    arguments = (np.ones(64, int), np.arange(64)[::-1].copy()) if some else (np.ones(64, int),)
+    count, stopped = 0, None
 
-    def send():
-        while not ends.wait(0.004):
-            os.kill(os.getpid(), signal.SIGINT)
+    def steps():
+        for _ in range(50):
+            env.step(*arguments)
 
-    thread = threading.Thread(target=send)
-    lanes = np.arange(64)[::-1].copy()
-    stopped = None
-    try:
-        thread.start()
+    with storm() as interrupted:
         while count < 25 and stopped is None:
             try:
-                for _ in range(50):
-                    if some:
-                        env.step(np.ones(64, int), lanes)
-                    else:
-                        env.step(np.ones(64, int))
-            except KeyboardInterrupt:
-                count += 1
+                try:
+                    count += interrupted(steps)
+                except batchenv.backend.protocol.ResetNeeded:
+                    count += interrupted(partial(env.reset, seed=count))
             except RecordingError as error:
                 stopped = error
-            except batchenv.backend.protocol.ResetNeeded:
-                try:
-                    env.reset(seed=count)
-                except KeyboardInterrupt:
-                    count += 1
-                except RecordingError as error:
-                    stopped = error
-    finally:
-        while thread.is_alive():
-            try:
-                ends.set()
-                thread.join()
-            except KeyboardInterrupt:
-                pass
     try:
         recorder.close()
     except RecordingError as error:
