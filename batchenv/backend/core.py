@@ -110,7 +110,7 @@ class CoreBackend(PlannedBackend):
             engine=translator.engine(num_envs, threads + 1),  # workers, and the caller, which helps them
         )
         self.core.set_queue(batch_size, cpus)
-        self._options = [row["name"] for row in _core.type_info(translator.type_name)["options"]]
+        self._options = translator.options([row["name"] for row in _core.type_info(translator.type_name)["options"]])
         self._look_at_spaces()
         same_step = autoreset_mode is AutoresetMode.SAME_STEP
         stage = self._stage = self._transforms.stage(num_envs, same_step, self._layout.observation_space)
@@ -168,16 +168,17 @@ class CoreBackend(PlannedBackend):
         return self.core.waiting()
 
     def reset(self, seeds: Any, mask: Flags | None, options: Options) -> tuple[Any, InfoDict]:
-        self._check_options(options)
-        return self.core.deliver(self.core.reset(seeds, mask, options))
+        return self.core.deliver(self.core.reset(seeds, mask, self._core_options(options)))
 
-    def _check_options(self, options: Options) -> None:
-        """Raises ValueError for a reset option that the C type does not have."""
+    def _core_options(self, options: Options) -> Options:
+        """A reset's options as the C type has them. Raises ValueError for one that there is not."""
         for name, value in (options or {}).items():
             if name not in self._options:
                 keywords = [*self.core.get_params(), *(keyword[0] for keyword in self.translator.KEYWORDS)]
                 message = unknown_option(self._id, name, value, self._options, keywords)
                 raise ValueError(f"{message}{self.translator.START and '. '}{self.translator.START}")
+        given = {name: value for name, value in (options or {}).items() if value is not None}
+        return self.translator.options_to_core(given) if self.translator.OPTIONS else options
 
     def step(self, actions: Any, out: Any) -> Any:
         return self.core.deliver(self.core.step(actions, out))
@@ -189,8 +190,7 @@ class CoreBackend(PlannedBackend):
         return self.core.send(actions, env_id)
 
     def send_reset(self, seeds: Any, options: Options) -> None:
-        self._check_options(options)
-        self.core.queue_reset(seeds, options)
+        self.core.queue_reset(seeds, self._core_options(options))
 
     def recv(self, timeout: float | None) -> Any:
         return self.core.deliver(self.core.recv(timeout))

@@ -10,6 +10,7 @@ from gymnasium import spaces
 from numpy.typing import NDArray
 
 from batchenv._core import type_info
+from batchenv.arguments.numbers import brief
 from batchenv.backend.protocol import Drawer
 
 
@@ -21,6 +22,7 @@ class Translator:
 
     KEYWORDS: (name, default, meaning) of the keywords that `to_core` takes and the C type does not have.
     ALIASES: other names of keywords.
+    OPTIONS: options of a reset that have several numbers: {name: the C type's options that have one each}.
     START: a sentence on how to choose where episodes start, for users who look for it in the options of a reset.
     names: the lane attributes that `attribute` knows.
     fields: what `set_fields` can set: names of arrays of a simulator's model, which may differ from lane to lane.
@@ -30,6 +32,7 @@ class Translator:
 
     KEYWORDS: Sequence[tuple[str, Any, str]] = ()
     ALIASES: dict[str, str] = {}
+    OPTIONS: dict[str, tuple[str, ...]] = {}
     START: str = ""
     names: tuple[str, ...] = ()
     fields: Sequence[str] = ()
@@ -56,6 +59,28 @@ class Translator:
     def keywords(self) -> dict[str, Any]:
         """Values of KEYWORDS that make the same environment again. To be called after `to_core`."""
         return {}
+
+    def options(self, names: Sequence[str]) -> list[str]:
+        """The options of a reset, as users name them. names: the C type's."""
+        parts = {part for parts in self.OPTIONS.values() for part in parts}
+        return [*self.OPTIONS, *(name for name in names if name not in parts)]
+
+    def options_to_core(self, options: dict[str, Any]) -> dict[str, Any]:
+        """The user's options of a reset as the C type's.
+
+        Raises:
+            ValueError: a value does not have as many numbers as it needs.
+        """
+        values: dict[str, Any] = {}
+        for name, value in options.items():
+            parts = self.OPTIONS.get(name)
+            if parts is None:
+                values[name] = value
+            elif isinstance(value, str) or np.shape(value) != (len(parts),):
+                raise ValueError(f"reset option {name}={brief(value)} must be {len(parts)} numbers, or None")
+            else:
+                values.update(zip(parts, value, strict=True))
+        return values
 
     def lanes_differ(self, keywords: dict[str, Any]) -> bool:
         """Whether Gymnasium's lanes would, with these keywords, differ in something that all lanes share in

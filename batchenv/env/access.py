@@ -190,17 +190,32 @@ class Access(Plans):
 
     def call(self, name: str, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
         """As `get_attr`; if the attribute can be called, it is called with the arguments, once per lane."""
+        return self._call(name, range(self.num_envs), args, kwargs)
+
+    def _call(self, name: str, lanes: Sequence[int], args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+        """`call` of these lanes."""
         backend = self._open()
         if name == "render":
-            return self.render(*args, **kwargs) or (None,) * self.num_envs
+            pictures = self.render(*args, **kwargs) or (None,) * self.num_envs
+            return tuple(pictures[lane] for lane in lanes)
         if name in ("np_random", "np_random_seed"):
             values = getattr(self, name)
         else:
             with backend.hold():
                 if backend.has_envs:
-                    return tuple(self._apply(call_env, name, args, kwargs))
+                    return tuple(self._apply(call_env, name, args, kwargs, lanes=lanes))
                 values = self._lane_values(backend, name)
-        return tuple(value(*args, **kwargs) if callable(value) else value for value in values)
+        chosen = [values[lane] for lane in lanes]
+        return tuple(value(*args, **kwargs) if callable(value) else value for value in chosen)
+
+    def __getattr__(self, name: str) -> Any:
+        # Only environments with goals have it, and learners look whether it is there.
+        backend = vars(self).get("_backend") if name == "compute_reward" else None
+        if backend is not None:
+            with backend.hold():
+                if name in backend.attributes():
+                    return backend.attribute(name)[0]
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def _apply(self, function: Callable[..., Any], *arguments: Any, lanes: Sequence[int] | None = None) -> list[Any]:
         """`function(env, *arguments)` of the env of each of these lanes (None: of all), while the batch is held."""

@@ -109,8 +109,7 @@ def call_of(env: BatchEnv, name: str, arguments: Any, keywords: dict[str, Any], 
     """
     if env._open().has_envs:
         return ask_envs(env, call_env, name, arguments, keywords, lanes=lanes)
-    results = env.call(name, *arguments, **keywords)
-    return [results[lane] for lane in lanes]
+    return list(env._call(name, lanes, arguments, keywords))
 
 
 def course_of(plan: Plan) -> Course:

@@ -154,6 +154,10 @@ double *be_mujoco_push_of(const be_batch *batch, int64_t lane, int64_t body);
  * ended. */
 void be_mujoco_put_velocities(const be_batch *batch, int64_t lane);
 
+/* The velocities with which the lane's next step begins, to be changed at the end of a step or reset where they are to
+ * be others than those that the task goes on to read. */
+double *be_mujoco_next_velocities_of(const be_batch *batch, int64_t lane);
+
 /* For types with a table `drawn` (be_drawn in batchenv.h): gives the lane the model of the episode that is about to
  * start, drawn from the lane's stream. To be called before be_mujoco_begin() and the like. If it does not return BE_OK,
  * the caller must return that status at once. A model of the pool that has been made before costs next to nothing; any

@@ -45,3 +45,15 @@ add_family(
         bench_lanes=64,
     )
 )
+add_family(
+    Family(
+        "Gymnasium-Robotics",
+        translators="batchenv.envs.mujoco.robotics",
+        extra="robotics",
+        packages=("mujoco", "gymnasium_robotics"),
+        gymnasium="gymnasium_robotics.envs.",
+        note="tasks with goals",
+        typical=("AntMaze_UMaze-v5", "PointMaze_UMaze-v3"),
+        bench_lanes=64,
+    )
+)

@@ -125,11 +125,13 @@ double *be_mujoco_push_of(const be_batch *batch, int64_t lane, int64_t body) {
     return source->lanes[lane].state + source->input_at + source->num_qvel + 6 * body;
 }
 
+double *be_mujoco_next_velocities_of(const be_batch *batch, int64_t lane) {
+    return be_mujoco_lane_of(batch, lane)->state + be_mujoco_velocities_at(be_mujoco_source_of(batch));
+}
+
 void be_mujoco_put_velocities(const be_batch *batch, int64_t lane) {
-    const be_mujoco_source *source = be_mujoco_source_of(batch);
-    const be_mujoco_lane *handles = be_mujoco_lane_of(batch, lane);
-    const size_t size = (size_t)source->num_qvel * sizeof(double);
-    memcpy(handles->state + be_mujoco_velocities_at(source), handles->arrays[MJ_QVEL], size);
+    const size_t size = (size_t)be_mujoco_source_of(batch)->num_qvel * sizeof(double);
+    memcpy(be_mujoco_next_velocities_of(batch, lane), be_mujoco_lane_of(batch, lane)->arrays[MJ_QVEL], size);
 }
 
 double *be_mujoco_activations_of(const be_batch *batch, int64_t lane) {
