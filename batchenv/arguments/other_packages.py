@@ -83,7 +83,7 @@ FAMILIES = (
     OtherFamily(
         "Gymnasium-Robotics",
         "mujoco.robotics",
-        "(Fetch(Reach|Push|Slide|PickAndPlace)|Hand(Reach|Manipulate)|AdroitHand|(Point|Ant)Maze|FrankaKitchen).*-v\\d",
+        "(Fetch(Reach|Push|Slide|PickAndPlace)|Hand(Reach|Manipulate)|AdroitHand|FrankaKitchen).*-v\\d",
         "gymnasium-robotics",
         "and batchenv.make('gymnasium_robotics:{id}', num_envs) steps it (the Fetch, Hand and FrankaKitchen tasks of "
         "release 1.4.2 need mujoco<4)",

@@ -110,7 +110,8 @@ class CoreBackend(PlannedBackend):
             engine=translator.engine(num_envs, threads + 1),  # workers, and the caller, which helps them
         )
         self.core.set_queue(batch_size, cpus)
-        self._options = translator.options([row["name"] for row in _core.type_info(translator.type_name)["options"]])
+        others = translator.other_options(_core.type_info(translator.type_name)["options"])
+        self._options = [*(name for name, *_ in translator.OPTIONS), *(row["name"] for row in others)]
         self._look_at_spaces()
         same_step = autoreset_mode is AutoresetMode.SAME_STEP
         stage = self._stage = self._transforms.stage(num_envs, same_step, self._layout.observation_space)
@@ -177,8 +178,7 @@ class CoreBackend(PlannedBackend):
                 keywords = [*self.core.get_params(), *(keyword[0] for keyword in self.translator.KEYWORDS)]
                 message = unknown_option(self._id, name, value, self._options, keywords)
                 raise ValueError(f"{message}{self.translator.START and '. '}{self.translator.START}")
-        given = {name: value for name, value in (options or {}).items() if value is not None}
-        return self.translator.options_to_core(given) if self.translator.OPTIONS else options
+        return options and self.translator.options_to_core(options)
 
     def step(self, actions: Any, out: Any) -> Any:
         return self.core.deliver(self.core.step(actions, out))

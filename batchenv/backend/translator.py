@@ -22,7 +22,8 @@ class Translator:
 
     KEYWORDS: (name, default, meaning) of the keywords that `to_core` takes and the C type does not have.
     ALIASES: other names of keywords.
-    OPTIONS: options of a reset that have several numbers: {name: the C type's options that have one each}.
+    OPTIONS: (name, names, meaning) of the options of a reset that have several numbers, for each of which the C type
+        has an option of its own, of these names.
     START: a sentence on how to choose where episodes start, for users who look for it in the options of a reset.
     names: the lane attributes that `attribute` knows.
     fields: what `set_fields` can set: names of arrays of a simulator's model, which may differ from lane to lane.
@@ -32,7 +33,7 @@ class Translator:
 
     KEYWORDS: Sequence[tuple[str, Any, str]] = ()
     ALIASES: dict[str, str] = {}
-    OPTIONS: dict[str, tuple[str, ...]] = {}
+    OPTIONS: Sequence[tuple[str, tuple[str, ...], str]] = ()
     START: str = ""
     names: tuple[str, ...] = ()
     fields: Sequence[str] = ()
@@ -60,10 +61,10 @@ class Translator:
         """Values of KEYWORDS that make the same environment again. To be called after `to_core`."""
         return {}
 
-    def options(self, names: Sequence[str]) -> list[str]:
-        """The options of a reset, as users name them. names: the C type's."""
-        parts = {part for parts in self.OPTIONS.values() for part in parts}
-        return [*self.OPTIONS, *(name for name in names if name not in parts)]
+    def other_options(self, rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+        """Those of the C type's options of a reset that are not parts of `OPTIONS`. rows: all of them."""
+        parts = {part for _, parts, _ in self.OPTIONS for part in parts}
+        return [row for row in rows if row["name"] not in parts]
 
     def options_to_core(self, options: dict[str, Any]) -> dict[str, Any]:
         """The user's options of a reset as the C type's.
@@ -71,11 +72,14 @@ class Translator:
         Raises:
             ValueError: a value does not have as many numbers as it needs.
         """
+        several = {name: parts for name, parts, _ in self.OPTIONS}
         values: dict[str, Any] = {}
         for name, value in options.items():
-            parts = self.OPTIONS.get(name)
+            parts = several.get(name)
             if parts is None:
                 values[name] = value
+            elif value is None:
+                continue
             elif isinstance(value, str) or np.shape(value) != (len(parts),):
                 raise ValueError(f"reset option {name}={brief(value)} must be {len(parts)} numbers, or None")
             else:

@@ -202,7 +202,10 @@ def info_lines(env_id: str, keywords: dict[str, Any]) -> Iterator[str]:
     if names:
         yield "fields of MuJoCo's model, with their shapes; make() and set_params() take them, for single lanes too:"
         yield from _wrapped(name + _shape(backend.translator.field_shape(name)) for name in names)
-    yield from _params("reset options", tables["options"])
+    several = [f"  {name} = None: {meaning}" for name, _, meaning in backend.translator.OPTIONS]
+    others = backend.translator.other_options(tables["options"])
+    yield from _params("reset options", others) if others or not several else ["reset options:"]
+    yield from several
     yield f"bytes per lane: {backend.core.nbytes / lanes:.1f}{', without the engine' if simulated else ''}"
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from gymnasium.envs.registration import EnvSpec
@@ -20,7 +20,14 @@ from batchenv.env.planning import Plans
 
 
 class Access(Plans):
-    """`BatchEnv.get_params`, `state`, `snapshot`, `get_attr` and their sisters."""
+    """`BatchEnv.get_params`, `state`, `snapshot`, `get_attr` and their sisters.
+
+    Attributes:
+        compute_reward: of environments with goals only: a function of achieved goals, desired goals and infos, which
+            returns the rewards of these goals.
+    """
+
+    compute_reward: Callable[[Any, Any, Any], NDArray[np.float64]]
 
     def get_params(self) -> dict[str, Any]:
         """All parameters: {name: one value, or an array (num_envs,) where lanes differ, of float64, int64, bool or
@@ -208,14 +215,15 @@ class Access(Plans):
         chosen = [values[lane] for lane in lanes]
         return tuple(value(*args, **kwargs) if callable(value) else value for value in chosen)
 
-    def __getattr__(self, name: str) -> Any:
-        # Only environments with goals have it, and learners look whether it is there.
-        backend = vars(self).get("_backend") if name == "compute_reward" else None
-        if backend is not None:
-            with backend.hold():
-                if name in backend.attributes():
-                    return backend.attribute(name)[0]
-        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+    if not TYPE_CHECKING:  # to a type checker, every name would be an attribute
+
+        def __getattr__(self, name: str) -> Any:
+            backend = vars(self).get("_backend") if name == "compute_reward" else None
+            if backend is not None:
+                with backend.hold():
+                    if name in backend.attributes():
+                        return backend.attribute(name)[0]
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def _apply(self, function: Callable[..., Any], *arguments: Any, lanes: Sequence[int] | None = None) -> list[Any]:
         """`function(env, *arguments)` of the env of each of these lanes (None: of all), while the batch is held."""

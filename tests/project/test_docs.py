@@ -37,6 +37,9 @@ NEEDS = {
     "xml_file": "mujoco",
     "Go1Joystick": "mujoco_playground",
     "Mjlab-": "mjlab",
+    "dm_control/": "dm_control",
+    "PointMaze": "gymnasium_robotics",
+    "goal_cell": "gymnasium_robotics",
     "batchenv.jax": "jax",
     **{
         f"{words}{quote}{env_type}{quote}": EXTRAS[env_type.replace("_", "-")][0]

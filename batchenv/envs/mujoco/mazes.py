@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import os
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 from typing import Any
@@ -94,18 +95,18 @@ def in_lists(rows: list[str]) -> list[list[int | str]]:
     return [[int(cell) if cell in (WALL, FREE) else cell for cell in row] for row in rows]
 
 
-def _parsed(robot: Path | str) -> Element:
-    text = isinstance(robot, str) and robot.lstrip().startswith("<")
-    path = Path() if text else Path(robot).expanduser()
-    if not text and ("\0" in str(path) or not path.is_file()):
+def _parsed(robot: str | os.PathLike[str]) -> Element:
+    text = robot if isinstance(robot, str) and robot.lstrip().startswith("<") else None
+    path = Path(robot if text is None else "").expanduser()
+    if text is None and ("\0" in str(path) or not path.is_file()):
         raise FileNotFoundError(f"xml_file: there is no file {str(path)!r}: name the XML file of a model")
     try:
-        return ElementTree.fromstring(robot) if text else dm_models.read(path)
+        return dm_models.read(path) if text is None else ElementTree.fromstring(text)
     except (ElementTree.ParseError, ValueError) as error:  # ValueError: characters that UTF-8 does not have
         raise ValueError(f"xml_file is not XML: {error}") from None
 
 
-def build(robot: Path | str, rows: list[str], cell: int, height: float) -> Any:
+def build(robot: str | os.PathLike[str], rows: list[str], cell: int, height: float) -> Any:
     """The model of a robot in a maze.
 
     Args:

@@ -57,14 +57,18 @@ class Maze(GoalTask):
     """Robots that are to get to a place in a maze."""
 
     shown = (("desired_goal", "site_pos", "site", "target", (0, 1)),)
-    own: tuple[tuple[str, Any, str], ...] = (
-        ("maze_map", "UMaze", f"rows of 1 (wall), 0 (free), 'g' (goals), 'r' (starts), 'c'; or {', '.join(mazes.MAPS)}"),
+    own = (
+        (
+            "maze_map",
+            "UMaze",
+            f"rows of 1 (wall), 0 (free), 'g' (goals), 'r' (starts), 'c'; or {', '.join(mazes.MAPS)}",
+        ),
     )
     names = (*GoalTask.names, "maze_map")
-    OPTIONS = {
-        "goal_cell": ("goal_cell_row", "goal_cell_column"),
-        "reset_cell": ("reset_cell_row", "reset_cell_column"),
-    }
+    OPTIONS = (
+        ("goal_cell", ("goal_cell_row", "goal_cell_column"), "(row, column) of the cell of the goal; None: any"),
+        ("reset_cell", ("reset_cell_row", "reset_cell_column"), "(row, column) of the cell of the start; None: any"),
+    )
     xml_file = None
     xml_meaning = "another robot: the path of an XML file, or XML text"
     cell, height = 1, 0.5  # the width of a cell, m, and the height of walls, in cells

@@ -113,7 +113,7 @@ class Task(Translator):
         ranges = [(f"{name}_range", None, f"(low, high): {name}_min and {name}_max") for name in self.ranges]
         return (xml, *self.own, *ranges, *self._drawn_keywords(), *_RENDERING)
 
-    def to_core(self, keywords: dict[str, Any]) -> tuple[dict[str, Any], None]:
+    def to_core(self, keywords: dict[str, Any]) -> tuple[dict[str, Any], NDArray[np.uint8] | None]:
         """Translates the user's keywords into the C type's params.
 
         Raises:

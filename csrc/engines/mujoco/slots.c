@@ -257,7 +257,7 @@ void be_mujoco_call_restore(const be_mujoco_source *source, const be_mujoco_lane
 
 /* Repeats the lane's last step. Returns whether this has led to where the lane is, but for what its user has set since,
  * and for velocities that its task has changed: those that the step ended with are as the accelerations are, which the
- * state holds, too. */
+ * state holds, too. The velocities are then those that the task reads. */
 static int repeat_step(const be_mujoco_source *source, const be_mujoco_lane *lane, be_mujoco_slot *slot,
                        double *scratch) {
     load_state(source, lane, slot, lane->before);
@@ -267,7 +267,8 @@ static int repeat_step(const be_mujoco_source *source, const be_mujoco_lane *lan
     const int64_t velocities = be_mujoco_velocities_at(source);
     memcpy(scratch + velocities, lane->state + velocities, (size_t)source->num_qvel * sizeof *scratch);
     if (memcmp(scratch, lane->state, (size_t)source->state_size * sizeof *scratch) != 0) return 0;
-    source->mj_set_state(lane->model, slot->data, lane->state, source->state_signature);
+    memcpy(scratch + velocities, lane->arrays[MJ_QVEL], (size_t)source->num_qvel * sizeof *scratch);
+    source->mj_set_state(lane->model, slot->data, scratch, source->state_signature);
     return 1;
 }
 
