@@ -464,6 +464,7 @@ cdef extern from "core/run/loop.h" nogil:
         const uint8_t *resets
         const uint8_t *mask
         const double *options
+        int64_t options_stride
         const uint32_t *words
         size_t num_words
         int64_t steps

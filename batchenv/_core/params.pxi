@@ -174,6 +174,27 @@ cdef class Params:
                 raise ValueError(f"{problem} (lane {lane})") from None
         return numbers
 
+    def options_of_lanes(self, dict options, mask):
+        """Options of a reset as float64 numbers (num_lanes, options), in the order of the table, where some are arrays
+        with one value per lane; None if there are none. Lanes outside of the mask (None: all are reset) have zeros."""
+        cdef double[:, ::1] rows
+        if not any(isinstance(value, np.ndarray) and value.ndim for value in options.values()):
+            return None
+        numbers = np.zeros((self.num_lanes, len(self.option_rows)))
+        rows = numbers
+        for name, value in options.items():
+            if isinstance(value, np.ndarray) and value.ndim and value.shape != (self.num_lanes,):
+                raise ValueError(f"reset option {name} has shape {value.shape}, but must be one value, or have one "
+                                 f"per lane: shape ({self.num_lanes},)")
+        for lane in range(self.num_lanes) if mask is None else np.flatnonzero(mask).tolist():
+            own = {name: value[lane].item() if isinstance(value, np.ndarray) and value.ndim else value
+                   for name, value in options.items()}
+            try:
+                self.fill_options(own, &rows[lane, 0])
+            except ValueError as problem:
+                raise ValueError(f"{problem} (lane {lane})") from None
+        return numbers
+
     cdef int fill_options(self, dict options, double *values) except -1:
         """Checks the options of a reset and writes their values in the order of the table."""
         cdef be_error error

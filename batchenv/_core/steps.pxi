@@ -19,7 +19,10 @@ cdef class SteppedLanes(Lanes):
         arrays.terminated = arrays.truncated = NULL
         arrays.reward = NULL  # a reset returns observations and infos only
         be_call_init(&call, BE_RESET if mask is None else BE_RESET_SOME, self.batch, self.isa_table, &arrays)
-        if options:
+        of_lanes = self.params.options_of_lanes(options, mask) if options else None
+        if of_lanes is not None:
+            call.options, call.options_stride = <const double *>cnp.PyArray_DATA(of_lanes), of_lanes.shape[1]
+        elif options:
             self.params.fill_options(options, numbers)
             call.options = numbers
         if mask is not None:

@@ -178,7 +178,7 @@ class CoreBackend(PlannedBackend):
                 keywords = [*self.core.get_params(), *(keyword[0] for keyword in self.translator.KEYWORDS)]
                 message = unknown_option(self._id, name, value, self._options, keywords)
                 raise ValueError(f"{message}{self.translator.START and '. '}{self.translator.START}")
-        return options and self.translator.options_to_core(options)
+        return options and self.translator.options_to_core(options, self.num_envs)
 
     def step(self, actions: Any, out: Any) -> Any:
         return self.core.deliver(self.core.step(actions, out))

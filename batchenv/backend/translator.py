@@ -66,22 +66,28 @@ class Translator:
         parts = {part for _, parts, _ in self.OPTIONS for part in parts}
         return [row for row in rows if row["name"] not in parts]
 
-    def options_to_core(self, options: dict[str, Any]) -> dict[str, Any]:
-        """The user's options of a reset as the C type's.
+    def options_to_core(self, options: dict[str, Any], lanes: int) -> dict[str, Any]:
+        """The user's options of a reset of an env with so many lanes, as the C type's.
 
         Raises:
-            ValueError: a value does not have as many numbers as it needs.
+            ValueError: a value does not have as many numbers as it needs, for all lanes or for each.
         """
         several = {name: parts for name, parts, _ in self.OPTIONS}
         values: dict[str, Any] = {}
+        value: Any
         for name, value in options.items():
             parts = several.get(name)
             if parts is None:
                 values[name] = value
             elif value is None:
                 continue
+            elif isinstance(value, np.ndarray) and np.shape(value) == (lanes, len(parts)):
+                values.update(zip(parts, np.moveaxis(value, -1, 0), strict=True))
             elif isinstance(value, str) or np.shape(value) != (len(parts),):
-                raise ValueError(f"reset option {name}={brief(value)} must be {len(parts)} numbers, or None")
+                raise ValueError(
+                    f"reset option {name}={brief(value)} must be {len(parts)} numbers, an array of shape ({lanes}, "
+                    f"{len(parts)}) with those of each lane, or None"
+                )
             else:
                 values.update(zip(parts, value, strict=True))
         return values

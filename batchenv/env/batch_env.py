@@ -267,8 +267,8 @@ class BatchEnv(Flights, Rollouts, Access):
                 the seed given at construction, or from the operating system), or lanes take an entry of the `plan`.
             options: "reset_mask": bool array (num_envs,), at least one True; the other lanes stay as they are, and
                 their present observation is returned. Further keys: the environment's, such as "low" and "high"
-                (`python -m batchenv info ID` lists them). Others are refused, unless the environment is written in
-                Python: then it gets them all. Not modified.
+                (`python -m batchenv info ID` lists them), whose numbers may be an array with one per lane. Others are
+                refused, unless the environment is written in Python: then it gets them all. Not modified.
 
         Returns:
             observations (num_envs, ...) and infos.

@@ -170,3 +170,25 @@ def test_engines(env_id):
         np.testing.assert_array_equal(some[0][0], expected[0][[4, 0]])
         np.testing.assert_array_equal(some[1][0], expected[0][[2, 3, 1]])
         np.testing.assert_array_equal(some[1][1], expected[1][[2, 3, 1]])
+
+
+@pytest.mark.parametrize("masked", [False, True])
+def test_options_of_resets_may_differ_from_lane_to_lane(masked):
+    lanes = 200  # more than are reset at once
+    env = begun(batchenv.make("CartPole-v1", lanes, num_threads=3), seed=3)
+    low = np.linspace(-0.3, -0.1, lanes)
+    mask = {"reset_mask": np.arange(lanes) % 3 == 0} if masked else {}
+    before = env.snapshot()
+    expected = np.empty((lanes, 4), np.float32)
+    for lane in range(0, lanes, 9):
+        env.restore(before)
+        expected[lane] = env.reset(options={"low": low[lane], "high": 0.1, **mask})[0][lane]
+    env.restore(before)
+    found, _ = env.reset(options={"low": low, "high": 0.1, **mask})
+    assert found[::9].tobytes() == expected[::9].tobytes()
+    with pytest.raises(ValueError, match=r"Lower bound.*\(lane 198\)"):
+        env.reset(options={"low": np.where(np.arange(lanes) == 198, 0.5, low), "high": 0.1, **mask})
+    with pytest.raises(ValueError, match=r"low has shape \(3,\), but must be one value, or have one per lane"):
+        env.reset(options={"low": low[:3]})
+    with pytest.raises(ValueError, match="low"):
+        env.async_reset(options={"low": low})

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from batchenv.arguments.numbers import integer
 from batchenv.envs.mujoco import mazes, packages, tasks
 
 _INSTALL = 'pip install "batchenv[robotics]" (of what gymnasium-robotics depends on, only mujoco is needed)'
@@ -79,6 +80,16 @@ class Maze(GoalTask):
         if "maze_map" in self._given:
             self._given["maze_map"] = list(self._rows)  # a copy, which stays as it is
         return params, mazes.grid_of(self._rows)
+
+    def options_to_core(self, options, lanes):
+        for name, _, _ in self.OPTIONS:
+            numbers = options.get(name)
+            if isinstance(numbers, np.ndarray) and numbers.ndim > 1 and numbers.size:
+                numbers = [numbers.min() if numbers.dtype.kind in "iu" else numbers.flat[0]]
+            if isinstance(numbers, (list, tuple, np.ndarray)):
+                for number in numbers:
+                    integer(f"reset option {name}", number, 0, None, ", a row or column of maze_map")
+        return super().options_to_core(options, lanes)
 
     def _robot(self) -> Path:
         """The file of the robot."""

@@ -262,6 +262,15 @@ static int64_t step_listed(be_call *c, int part, int64_t begin, int64_t end, be_
     return finished;
 }
 
+/* A reset in which each lane has options of its own. */
+static int64_t reset_each(be_call *c, int64_t begin, int64_t end, be_error *error) {
+    for (int64_t i = begin; i < end; i++) {
+        const double *options = c->options + i * c->options_stride;
+        if (be_batch_reset(c->batch, i, i + 1, c->mask, options, c->rows, error) != BE_OK) return -1;
+    }
+    return 0;
+}
+
 /* Does the call for lanes begin..end-1. Returns how many lanes have finished in a step, or -1. */
 static int64_t do_piece(be_call *c, int part, int64_t begin, int64_t end, be_error *error) {
     switch (c->verb) {
@@ -271,6 +280,7 @@ static int64_t do_piece(be_call *c, int part, int64_t begin, int64_t end, be_err
         return step_listed(c, part, begin, end, error);
     case BE_RESET:
     case BE_RESET_SOME:
+        if (c->options_stride) return reset_each(c, begin, end, error);
         return be_batch_reset(c->batch, begin, end, c->mask, c->options, c->rows, error) == BE_OK ? 0 : -1;
     case BE_SEED:
         if (be_batch_seed(c->batch, c->words, c->num_words, begin, end) == 0) return 0;

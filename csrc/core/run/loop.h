@@ -42,15 +42,16 @@ typedef struct be_call {
     be_batch *batch;
     const be_isa *isa;
     const be_rows *rows;
-    const int64_t *lanes;           /* BE_STEP_LISTED: checked; row k belongs to lane lanes[k] */
-    int64_t num_listed;             /* the same */
-    be_scattered *scattered;        /* the same, for kernels: one part per thread */
-    const uint8_t *resets;          /* the same, for BE_LANE_BY_LANE types: row k is reset if resets[k]; or NULL */
-    const uint8_t *mask;            /* BE_RESET_SOME */
-    const double *options;          /* resets */
-    const uint32_t *words;          /* BE_SEED: see be_batch_seed */
-    size_t num_words;               /* the same */
-    int64_t steps;                  /* BE_ROLLOUT */
+    const int64_t *lanes;    /* BE_STEP_LISTED: checked; row k belongs to lane lanes[k] */
+    int64_t num_listed;      /* the same */
+    be_scattered *scattered; /* the same, for kernels: one part per thread */
+    const uint8_t *resets;   /* the same, for BE_LANE_BY_LANE types: row k is reset if resets[k]; or NULL */
+    const uint8_t *mask;     /* BE_RESET_SOME */
+    const double *options;   /* resets */
+    int64_t options_stride;  /* where options[] has those of each lane: how many there are; 0: all have the same */
+    const uint32_t *words;   /* BE_SEED: see be_batch_seed */
+    size_t num_words;        /* the same */
+    int64_t steps;           /* BE_ROLLOUT */
     const be_random_policy *policy; /* BE_ROLLOUT */
     int (*look)(void *context);     /* or NULL; called every 50 ms; if it is not 0, the call stops */
     void *look_context;
