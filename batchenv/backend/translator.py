@@ -14,6 +14,13 @@ from batchenv.arguments.numbers import brief
 from batchenv.backend.protocol import Drawer
 
 
+def _shape_of(value: Any) -> tuple[int, ...] | None:
+    try:
+        return np.shape(value)
+    except ValueError:  # rows of different lengths
+        return None
+
+
 class Translator:
     """Translates what is not a number for a C type: keywords and lane attributes (a map, a ROM, a model), and pictures.
 
@@ -81,9 +88,9 @@ class Translator:
                 values[name] = value
             elif value is None:
                 continue
-            elif isinstance(value, np.ndarray) and np.shape(value) == (lanes, len(parts)):
-                values.update(zip(parts, np.moveaxis(value, -1, 0), strict=True))
-            elif isinstance(value, str) or np.shape(value) != (len(parts),):
+            elif (shape := _shape_of(value)) == (lanes, len(parts)) and hasattr(value, "dtype"):
+                values.update({part: value[:, k] for k, part in enumerate(parts)})
+            elif isinstance(value, str) or shape != (len(parts),):
                 raise ValueError(
                     f"reset option {name}={brief(value)} must be {len(parts)} numbers, an array of shape ({lanes}, "
                     f"{len(parts)}) with those of each lane, or None"

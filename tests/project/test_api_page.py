@@ -66,9 +66,11 @@ def test_it_names_nothing_else():
     """What stands as a call of BatchEnv's is one."""
     text = (ROOT / "docs" / "reference" / "api.md").read_text()
     section = text.split("## `batchenv.BatchEnv`")[1].split("\n## ")[0]
+    of_some = {name for base in batchenv.BatchEnv.__mro__ for name in inspect.get_annotations(base)}
     for row in re.findall(r"^\| (`.*?) \|", section, re.MULTILINE):
         for name in re.findall(r"`(\w+)(?:\([^`]*\))?`", row):
-            assert name == "len" or hasattr(batchenv.make("CartPole-v1", 2), name), name
+            has = name == "len" or name in of_some or hasattr(batchenv.make("CartPole-v1", 2), name)
+            assert has, name
 
 
 def test_the_normalizer_can_be_read():

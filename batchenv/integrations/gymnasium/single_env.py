@@ -1,6 +1,6 @@
 """One lane as a plain `gymnasium.Env`, for `gymnasium.make("batchenv/<id>")`."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import gymnasium
 import numpy as np
@@ -26,6 +26,13 @@ class SingleEnv(gymnasium.Env):
         self.render_mode = render_mode
         self.observation_space = self._batch.single_observation_space
         self.action_space = self._batch.single_action_space
+
+    if not TYPE_CHECKING:  # to a type checker, every name would be an attribute
+
+        def __getattr__(self, name: str) -> Any:
+            if name == "compute_reward" and "_batch" in vars(self):
+                return getattr(self._batch, name)
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None):
         """Starts an episode; arguments as in `gymnasium.Env.reset`."""

@@ -190,6 +190,31 @@ def test_rewards_of_steps_are_those_of_compute_reward():
         assert again.tobytes() == rewards.tobytes()
 
 
+def test_compute_reward_of_single_environments():
+    env, theirs = gymnasium.make(f"batchenv/{POINT}"), make_robotics(POINT)
+    mine, other = env.reset(seed=4), theirs.reset(seed=4)
+    assert_same(mine, other)
+    goals = mine[0]["desired_goal"], mine[0]["desired_goal"] + 0.4
+    for name in ("unwrapped", "get_wrapper_attr"):
+        asked = [getattr(one, name) for one in (env, theirs)]
+        ask = [one.compute_reward if name == "unwrapped" else one("compute_reward") for one in asked]
+        assert ask[0](*goals, {}) == ask[1](*goals, {}) == 0
+        assert ask[0](goals[0], goals[0], {}) == 1
+    assert not hasattr(gymnasium.make("batchenv/CartPole-v1").unwrapped, "compute_reward")
+
+
+@pytest.mark.parametrize("env_id", [POINT, "AntMaze_Medium_Diverse_GDense-v5"])
+def test_patched_gymnasium(env_id, monkeypatch):
+    monkeypatch.setitem(gymnasium.registry, env_id, specs()[env_id])
+    batchenv.patch_gymnasium()
+    try:
+        env = gymnasium.make_vec(env_id, num_envs=3)
+    finally:
+        batchenv.unpatch_gymnasium()
+    assert type(env) is batchenv.BatchEnv and env.spec.id == env_id
+    assert_same(env.reset(seed=1)[0], batchenv.make(env_id, 3).reset(seed=1)[0])
+
+
 def test_hindsight_of_stable_baselines3():
     sb3 = pytest.importorskip("stable_baselines3", reason="pip install 'batchenv[sb3]'")
     env = batchenv.make(POINT, 4, env_type="sb3", max_episode_steps=20)
@@ -332,6 +357,7 @@ def test_keywords_that_the_package_sets_itself_are_refused(keywords):
         ({"goal_cell": np.ones((3, 2), int)}, r"must be 2 numbers, an array of shape \(2, 2\) with those of each lane"),
         ({"goal_cell": 3}, "goal_cell=3 must be 2 numbers"),
         ({"goal_cell": "11"}, "goal_cell='11' must be 2 numbers"),
+        ({"goal_cell": {"row": 1, "column": 1}}, "must be 2 numbers"),
         ({"goal_cell": (1, 2, 3)}, "must be 2 numbers"),
         ({"goal_cell_row": 1}, "no such reset option: did you mean 'goal_cell'"),
         ({"cell": (1, 1)}, "no such reset option"),
