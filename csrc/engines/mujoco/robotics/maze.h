@@ -122,21 +122,20 @@ static inline double maze_distance(const be_batch *b, const double *from, const 
 
 /* ---- episodes ------------------------------------------------------------------------------------------- */
 
-/* Refuses maps without a goal or a start, and those whose only start may be the goal, so that there is no way. */
+/* Refuses maps without a goal or a start, and those whose only start may be the goal. */
 static inline int maze_prepare(be_setup *setup, const maze *m, be_error *error) {
     const be_grid *map = &setup->grid;
     const int64_t starts = maze_num_places(map, 'r'), goals = maze_num_places(map, 'g');
     if (starts < 1 || goals < 1)
         return be_fail(error, BE_ERROR_VALUE, -1, "maze_map has no cell where %s: it needs one of 0, 'c' or '%c'",
                        starts < 1 ? "episodes can start" : "the goal can be", starts < 1 ? 'r' : 'g');
-    for (int64_t k = 0; k < goals && starts == 1; k++) {
-        const int64_t start = maze_place(map, 'r', 0);
-        if (maze_place(map, 'g', k) == start)
-            return be_fail(error, BE_ERROR_VALUE, -1,
-                           "maze_map's only cell where episodes can start, (%lld, %lld), may also be the goal, but "
-                           "they have to be apart: mark it with 'r', or more cells with 'r' or 'c'",
-                           (long long)(start / map->columns), (long long)(start % map->columns));
-    }
+    const int64_t start = maze_place(map, 'r', 0);
+    const int kind = map->cells[start];
+    if (starts == 1 && (kind == 'c' || (kind == '0' && maze_count(map, 'g') == 0)))
+        return be_fail(error, BE_ERROR_VALUE, -1,
+                       "maze_map's only cell where episodes can start, (%lld, %lld), may also be the goal, but "
+                       "they have to be apart: mark it with 'r', or more cells with 'r' or 'c'",
+                       (long long)(start / map->columns), (long long)(start % map->columns));
     goal_spaces(setup, m->ports, 2);
     return BE_OK;
 }
@@ -144,7 +143,7 @@ static inline int maze_prepare(be_setup *setup, const maze *m, be_error *error) 
 /* Draws the goal and the start. */
 static inline int maze_draw(be_batch *b, int64_t lane, const be_rows *rows, const maze *m, double *start,
                             be_error *error) {
-    enum { TRIES = 1000 }; /* more than half of all cells will do, unless there is one only */
+    enum { TRIES = 1000 }; /* at least half of the cells will do, unless there is one only */
     double *goal = MJ_FIELD(b, MAZE_GOAL, double, lane);
     const double *options = rows->options;
     if (options[MAZE_GOAL_ROW] < 0) {
