@@ -137,7 +137,9 @@ cdef extern from "engines/mujoco/mujoco.h" nogil:
         const be_mujoco_read *reads
         double **arrays
         int64_t arrays_per_lane
-        int64_t num_joints
+        int64_t num_joints, num_mocap, fused_matvec
+        double init_time
+        const double *init_numbers
         const int32_t *joint_type
         const int32_t *joint_limited
         const int32_t *joint_qpos
@@ -343,7 +345,8 @@ cdef class MujocoSource(Engine):
         source.num_lanes = lanes
         self._set_functions(functions)
         self._set_numbers(model, numbers)
-        source.init_qpos, source.init_qvel = <double *>self.keep(starting[0]), <double *>self.keep(starting[1])
+        source.init_qpos, source.init_qvel = <double *>self.keep(starting.qpos), <double *>self.keep(starting.qvel)
+        source.init_time, source.init_numbers = starting.time, <double *>self.keep(starting.numbers)
         source.control_low, source.control_high = <double *>self.keep(bounds[0]), <double *>self.keep(bounds[1])
         for i in range(MJ_UNSTABLE):
             source.unstable[i] = unstable[i]
@@ -421,7 +424,7 @@ cdef class MujocoSource(Engine):
         source.num_qpos, source.num_qvel = model.nq, model.nv
         source.num_ctrl, source.num_body = model.nu, model.nbody
         source.timestep = model.opt.timestep
-        source.num_joints = model.njnt
+        source.num_joints, source.num_mocap = model.njnt, model.nmocap
         source.joint_type = <const int32_t *>self.keep(np.array(model.jnt_type, np.int32))
         source.joint_limited = <const int32_t *>self.keep(np.array(model.jnt_limited, np.int32))
         source.joint_qpos = <const int32_t *>self.keep(np.array(model.jnt_qposadr, np.int32))
@@ -433,7 +436,7 @@ cdef class MujocoSource(Engine):
         source.num_trees = numbers["num_trees"]
         source.forces, source.fresh = numbers["forces"], numbers["fresh"]
         source.contacts_at = numbers["contacts_at"]
-        source.fused_matmul = numbers["fused_matmul"]
+        source.fused_matmul, source.fused_matvec = numbers["fused_matmul"], numbers["fused_matvec"]
         source.fused_dot, source.fused_einsum = numbers["fused_dot"], numbers["fused_einsum"]
         return 0
 

@@ -451,7 +451,8 @@ struct be_env_type {
     void (*picture)(const be_batch *batch, int64_t lane, int *rows, int *columns, uint8_t *rgb);
 
     /* For types over a simulator with controls (mujoco_task.h): writes a lane's controls for an action. It may be
-     * called more than once in a step, so it must change nothing else. NULL: the action is the controls. */
+     * called more than once in a step, so it must change nothing else, but for be_mujoco_mocap_pos_of() and the like.
+     * NULL: the action is the controls. */
     void (*control)(const be_batch *batch, int64_t lane, const float *action, double *controls);
 
     /* The same before each of the simulator's steps after the first of a step: for a controller of one's own, such as

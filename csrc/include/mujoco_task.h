@@ -35,7 +35,13 @@ typedef struct be_mujoco_read {
     int fused_matmul; /* and for the dot of two matrices */                                                            \
     int64_t num_joints;                                                                                                \
     /* Of each joint: its type (mjtJoint), whether it has limits, and where its positions begin. */                    \
-    const int32_t *joint_type, *joint_limited, *joint_qpos;
+    const int32_t *joint_type, *joint_limited, *joint_qpos;                                                            \
+    int64_t num_mocap;                                                                                                 \
+    int64_t fused_matvec; /* as fused_matmul, of a matrix and a vector */                                              \
+    /* For tasks whose episodes start where their Python has brought the model: at which time, and what else it has    \
+     * found out there. Then init_qpos and init_qvel are of that place. */                                             \
+    double init_time;                                                                                                  \
+    const double *init_numbers;
 typedef struct be_mujoco_view {
     BE_MUJOCO_VIEW
 } be_mujoco_view;
@@ -104,12 +110,16 @@ int be_mujoco_spaces(be_setup *setup, int64_t observation_size, int64_t position
 int be_mujoco_spaces_between(be_setup *setup, int64_t observation_size, int64_t positions, int64_t velocities,
                              double low, double high, be_error *error);
 
+/* The same for a task whose control() makes controls of `actions` numbers; the model need not have actuators. */
+int be_mujoco_spaces_of_actions(be_setup *setup, int64_t observation_size, int64_t positions, int64_t velocities,
+                                int64_t actions, double low, double high, be_error *error);
+
 /* Sets the lane's controls and takes MuJoCo's steps; where the task reads contact forces, also calls
  * mj_rnePostConstraint. If it does not return BE_OK, the caller must return that status at once. */
 int be_mujoco_advance(be_batch *batch, int64_t lane, const be_rows *rows, int unstable_info, be_error *error);
 
 /* Starts an episode with the qpos and qvel that the caller has written into the lane's arrays: mj_resetData, then
- * mj_forward. */
+ * mj_forward. Its time is init_time. */
 int be_mujoco_begin(be_batch *batch, int64_t lane, be_error *error);
 
 /* The same with the controls that the caller has written, too: some sensors, and forces of actuators, show them in the
@@ -173,6 +183,17 @@ int64_t be_mujoco_num_drawn(const be_setup *setup);
 /* Whether the lane has had no episode since it was made or seeded. Fields of state that outlast episodes, such as
  * levels of terrain, are 0 then, and begin anew. To be called before be_mujoco_begin() and the like. */
 int be_mujoco_is_new(const be_batch *batch, int64_t lane);
+
+/* Where the lane's mocap bodies are, and how they are turned: 3 and 4 numbers of each. A reset puts them where the model
+ * has them. control() may write them for the step that is about to be taken, if it does not read them. */
+double *be_mujoco_mocap_pos_of(const be_batch *batch, int64_t lane);
+double *be_mujoco_mocap_quat_of(const be_batch *batch, int64_t lane);
+
+/* For tasks that hold joints in place: after the last of MuJoCo's steps in a step of the env, `pin` may write the lane's
+ * positions, and mj_forward follows, of which the task then reads the results. open() says so with
+ * be_mujoco_open_pinning. */
+typedef void be_mujoco_pinning(const be_batch *batch, int64_t lane, double *qpos);
+int be_mujoco_open_pinning(be_batch *batch, const void *engine, be_mujoco_pinning *pin, be_error *error);
 
 /* The activations of the lane's actuators, where the model has such: a start that follows from the physics may write
  * them after be_mujoco_reset(). The array "act", which a task may read, shows them after be_mujoco_evaluate(). */

@@ -16,7 +16,7 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from gymnasium.error import DependencyNotInstalled
@@ -244,6 +244,15 @@ class Own:
         self.why: list[str] = []
 
 
+class Start(NamedTuple):
+    """Where episodes of a task in C start, and `numbers`, float64, that its Python has found out there."""
+
+    qpos: NDArray[np.float64]
+    qvel: NDArray[np.float64]
+    time: float = 0.0
+    numbers: NDArray[np.float64] = np.zeros(0)
+
+
 class Lanes:
     """`count` lanes of a model. `source` holds all that the C core needs to know about them.
 
@@ -259,6 +268,7 @@ class Lanes:
         fresh: after a step, the task reads what MuJoCo computes from where the step has ended, and episodes start
             without actuators, as in DM Control.
         acting: fields of the batch's state that are a part of the lanes' models.
+        start: where episodes start; None: where the model does.
 
     Attributes:
         alone: why no lanes are stepped together; [] if they are.
@@ -276,6 +286,7 @@ class Lanes:
         together: bool = True,
         fresh: bool = False,
         acting: Sequence[Acting] = (),
+        start: Start | None = None,
     ):
         self._given = (model, reads, observed, unlimited)
         self.fresh = fresh
@@ -289,7 +300,8 @@ class Lanes:
         first = mujoco.MjData(model)
         self.signature = int(mujoco.mjtState.mjSTATE_INTEGRATION)
         self.state_size = int(mujoco.mj_stateSize(model, self.signature))
-        self.init_qpos, self.init_qvel = first.qpos.copy(), first.qvel.copy()
+        start = start or Start(first.qpos.copy(), first.qvel.copy())
+        self.init_qpos, self.init_qvel = start.qpos, start.qvel
         bounds = [np.array(bound) for bound in model.actuator_ctrlrange.T]  # C-contiguous copies
         if unlimited:
             free = ~np.asarray(model.actuator_ctrllimited, np.bool_)
@@ -324,11 +336,12 @@ class Lanes:
         self.kept: OrderedDict[Any, Own] = OrderedDict()  # {what makes it: the last models}, for those that come again
         self.inputs = inputs.views(mujoco, model, self.records)
         begin, end = inputs.span(mujoco, model)
-        dot, einsum, matmul = fused()
+        dot, einsum, matmul, matvec = fused()
         numbers = {"fingerprint": number, "state_signature": self.signature, "state_size": self.state_size}
         numbers |= {"input_at": begin, "num_input": end - begin}
         numbers |= {"row_size": self._row_size, "num_trees": trees}
         numbers |= {"fused_dot": dot, "fused_einsum": einsum, "fused_matmul": matmul}
+        numbers |= {"fused_matvec": matvec}
         numbers |= {"forces": int(any(name in FORCES for name in fields))}
         numbers |= {"fresh": int(fresh), "contacts_at": contacts_at() if fresh else -1}
         self.source = _core.MujocoSource(
@@ -342,7 +355,7 @@ class Lanes:
             reads=[(arrays.index(read.array), read.size, read.first) for read in reads],
             functions=functions,
             numbers=numbers,
-            starting=(self.init_qpos, self.init_qvel),
+            starting=start,
             bounds=bounds,
             kept_bytes=kept,
             unstable=[int(getattr(mujoco.mjtWarning, f"mjWARN_{name}")) for name in _core.MUJOCO_UNSTABLE],
@@ -479,9 +492,9 @@ def contacts_at() -> int:
 
 
 @functools.cache
-def fused() -> tuple[int, int, int]:
-    """Whether NumPy's dot of two or three numbers, its einsum, and its dot of two matrices of three rows use fused
-    multiply-adds: (1 or 0, 1 or 0, 1 or 0).
+def fused() -> tuple[int, int, int, int]:
+    """Whether NumPy's dot of two or three numbers, its einsum, its dot of two matrices of three rows, and that of such a
+    matrix and a vector use fused multiply-adds: 1 or 0 each.
 
     Fused multiply-adds round differently, and Gymnasium computes rewards and infos with these functions.
     """
@@ -509,4 +522,10 @@ def fused() -> tuple[int, int, int]:
         for i in range(3)
         for j in range(3)
     )
-    return int(dot), int(einsum), int(matmul)
+    # the vector's fifth number is what is left of four
+    matvec = all(
+        m.dot(v)[0] == float(Fraction(m[0, 4]) * Fraction(v[4]) + Fraction((p[0] + p[2]) + (p[1] + p[3])))
+        for m, v in zip(rng.uniform(-1, 1, (64, 3, 5)), rng.uniform(-1, 1, (64, 5)), strict=True)
+        for p in [m[0] * v]
+    )
+    return int(dot), int(einsum), int(matmul), int(matvec)

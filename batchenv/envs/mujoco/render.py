@@ -87,15 +87,16 @@ class MuJoCoDrawer(Drawer):
     """Draws lanes with one OpenGL context, each through a camera of its own. Made once per BatchEnv.
 
     lanes: the `library.Lanes`. settings: arguments of Gymnasium's MujocoRenderer. shown: the `shown.Shown`. follows:
-        the body that cameras look at; None: they stay where they are.
+        the body that cameras look at; None: they stay where they are. evaluated: whether pictures show what mj_forward
+        makes of lanes' states, and not the last step's results.
     """
 
     def __init__(
-        self, lanes: Any, mode: str, settings: dict[str, Any], batch: Any, shown: Any, follows: int | None = None
+        self, lanes: Any, mode: str, settings: dict[str, Any], batch: Any, shown: Any, follows: int | None = None, evaluated: bool = False
     ):
         self._batch = batch
         self._shown: Any = shown
-        self._follows = follows
+        self._follows, self._evaluated = follows, evaluated
         self._lanes: Any = lanes
         self._mode = mode
         self._settings = settings
@@ -155,6 +156,8 @@ class MuJoCoDrawer(Drawer):
             viewer.model = model
             self._heights = upload_heights(model, viewer.con, self._heights)
             viewer.data = self._lanes.data(lane, elapsed[lane] > 0, self._data, model)
+            if self._evaluated:
+                mujoco.mj_forward(model, viewer.data)
             if self._mode != "human":
                 if lane not in self._cameras:  # looks at where the model is now, as in Gymnasium's first picture
                     viewer.cam = mujoco.MjvCamera()

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from batchenv.arguments.numbers import integer
-from batchenv.envs.mujoco import mazes, packages, tasks
+from batchenv.envs.mujoco import library, mazes, packages, tasks
 
 _INSTALL = 'pip install "batchenv[robotics]" (of what gymnasium-robotics depends on, only mujoco is needed)'
 
@@ -147,3 +147,75 @@ class AntMazeV4(AntMaze):
         if self._flag("use_contact_forces"):
             self.type_name = "AntMazeV4Contact"  # its infos have another dtype
         return result
+
+
+class Fetch(GoalTask):
+    """Fetch-v4: arms whose hand is welded to a mocap body.
+
+    file: the model's. height: by how much the gripper is above the table when the arm is in position, as there. base:
+    where the arm stands, along x. object: where one is before that, and how it is turned.
+    """
+
+    file: str
+    height: float
+    base = 0.405
+    object: tuple[float, ...] | None = (1.25, 0.53, 0.4, 1.0, 0.0, 0.0, 0.0)
+    xml_file = None
+    xml_meaning = "another model with the same names: the path of an XML file, or XML text"
+    shown = (("goal", "site_pos", "site", "target0", (0, 1, 2)),)
+    seen_evaluated = True
+    camera = {"distance": 2.5, "azimuth": 132.0, "elevation": -14.0, "lookat": np.array([1.3, 0.75, 0.55])}
+
+    def to_core(self, keywords):
+        params, grid = super().to_core(keywords)
+        self._frame_skip = params.get("frame_skip", 20)
+        return params, grid
+
+    def _read(self, xml):
+        model = tasks.read_own(asset("fetch", f"{self.file}.xml") if xml is None else xml, "xml_file")
+        welds = model.eq_type == int(library.load()[0].mjtEq.mjEQ_WELD)
+        model.eq_data[welds, :7] = 0, 0, 0, 0, 0, 0, 1  # the hand is to be where the mocap body is
+        return model
+
+    def _start(self):
+        """Brings the arm into position, in 10 steps of the env."""
+        mujoco, _ = library.load()
+        data, steps = mujoco.MjData(self._model), integer("frame_skip", self._frame_skip, 1, None)
+        data.joint("robot0:slide0").qpos, data.joint("robot0:slide1").qpos = self.base, 0.48
+        data.joint("robot0:slide2").qpos = 0
+        if self.object is not None:
+            data.joint("object0:joint").qpos = self.object
+        for _ in range(2):
+            mujoco.mj_forward(self._model, data)
+        data.mocap_pos[0] = np.array([-0.498, 0.005, -0.431 + self.height]) + data.site("robot0:grip").xpos
+        data.mocap_quat[0] = 1, 0, 1, 0
+        mujoco.mj_step(self._model, data, nstep=10 * steps)
+        numbers = [*data.site("robot0:grip").xpos, 0.0 if self.object is None else data.site("object0").xpos[2]]
+        return library.Start(data.qpos.copy(), data.qvel.copy(), data.time, np.array(numbers))
+
+    def rewards(self, reward_type, distances):
+        return -distances if reward_type == "dense" else -(distances > 0.05).astype(np.float32)
+
+
+class FetchReach(Fetch):
+    """FetchReach-v4."""
+
+    file, height, base, object = "reach", 0.2, 0.4049, None
+
+
+class FetchPush(Fetch):
+    """FetchPush-v4."""
+
+    file, height = "push", 0.0
+
+
+class FetchSlide(Fetch):
+    """FetchSlide-v4."""
+
+    file, height, base, object = "slide", -0.02, 0.05, (1.7, 1.1, 0.41, 1.0, 0.0, 0.0, 0.0)
+
+
+class FetchPickAndPlace(Fetch):
+    """FetchPickAndPlace-v4."""
+
+    file, height = "pick_and_place", 0.2

@@ -85,6 +85,7 @@ class Task(Translator):
     follows: int | None = None  # the body that a free camera looks at; None: it stays where it is, as Gymnasium's does
     unlimited = False  # actuators without limits take any action
     fresh = False  # see library.Lanes
+    seen_evaluated = False  # pictures show what mj_forward makes of a lane, as if the reference's env had called it
     ranges: Sequence[str] = ()
     shown: Sequence[Row] = ()
     acting: Sequence[str] = ()
@@ -189,7 +190,12 @@ class Task(Translator):
             self.unlimited,
             fresh=self.fresh,
             acting=self._acting(),
+            start=self._start(),
         )
+
+    def _start(self) -> library.Start | None:
+        """Where episodes start; None: where the model does."""
+        return None
 
     def _acting(self) -> list[Acting]:
         state = [row["name"] for row in type_info(self.type_name)["state"]]
@@ -299,7 +305,7 @@ class Task(Translator):
             settings["camera_id"] = self.camera_id
         else:
             follows = None
-        return MuJoCoDrawer(self.lanes, mode, settings, batch, Shown(self.lanes, batch, self.shown), follows)
+        return MuJoCoDrawer(self.lanes, mode, settings, batch, Shown(self.lanes, batch, self.shown), follows, self.seen_evaluated)
 
     def keywords(self) -> dict[str, Any]:
         """Values of KEYWORDS that make the same environment again. To be called after `to_core`."""

@@ -196,6 +196,19 @@ static int before_step(void *context, be_physics_group *group, int64_t step) {
     return changes;
 }
 
+/* Lets the task write positions after the last step. */
+static void pin(void *context, be_physics_group *group) {
+    const task *t = context;
+    const be_mujoco_source *source = t->source;
+    for (int lane = 0; lane < t->count; lane++) {
+        double *before = before_of(t, lane), *qpos = before + source->together.state_at[MJ_STATE_QPOS];
+        read_state(t, group, lane, before);
+        source->pin(t->batch, number_of(t, lane), qpos);
+        source->together.isa->write(group, BE_ARRAY_qpos, lane, qpos);
+    }
+}
+static int pins(const task *t) { return t->source->pin && t->batch && t->actions; }
+
 /* Copies a lane's state and controls to the group, and to what will be its result. */
 static void begin_lane(const task *t, int lane, const void *action) {
     const be_mujoco_source *source = t->source;
@@ -209,6 +222,10 @@ static void begin_lane(const task *t, int lane, const void *action) {
         be_mujoco_control(source, t->batch, handles - source->lanes, action, controls);
     } else {
         memcpy(controls, handles->arrays[MJ_CTRL], (size_t)source->num_ctrl * sizeof *controls);
+    }
+    if (together->model.nmocap) { /* the task may have moved them with the controls */
+        const int64_t first = together->state_at[MJ_STATE_MOCAP_POS];
+        memcpy(state + first, handles->state + first, (size_t)(7 * together->model.nmocap) * sizeof *state);
     }
     together->isa->write(group, BE_ARRAY_ctrl, lane, controls);
     together->isa->write(group, BE_ARRAY_qpos, lane, state + together->state_at[MJ_STATE_QPOS]);
@@ -236,6 +253,7 @@ static void end_lane(const task *t, int lane) {
         before_of(t, lane)[together->state_at[MJ_STATE_TIME]] = *time;
         *time += source->timestep;
     }
+    if (pins(t)) before_of(t, lane)[together->state_at[MJ_STATE_TIME]] = *time;
     read_state(t, t->slot->group, lane, state);
     for (int64_t j = 0; j < source->num_arrays; j++) {
         double *to = state + (handles->arrays[j] - handles->state);
@@ -313,7 +331,8 @@ static void step_group(task *t, const void *const *actions) {
                               .collide = collide,
                               .sense = sense,
                               .context = t,
-                              .before_step = before_step};
+                              .before_step = before_step,
+                              .pin = pins(t) ? pin : NULL};
         for (int lane = 0; lane < t->count; lane++) {
             job.floats[lane] = t->lanes[lane]->floats;
             if (source->num_acting) {

@@ -125,6 +125,15 @@ double *be_mujoco_push_of(const be_batch *batch, int64_t lane, int64_t body) {
     return source->lanes[lane].state + source->input_at + source->num_qvel + 6 * body;
 }
 
+/* Mocap bodies are at the end of what users may set: their places, then their quaternions. */
+double *be_mujoco_mocap_quat_of(const be_batch *batch, int64_t lane) {
+    const be_mujoco_source *source = be_mujoco_source_of(batch);
+    return source->lanes[lane].state + source->input_at + source->num_input - 4 * source->num_mocap;
+}
+double *be_mujoco_mocap_pos_of(const be_batch *batch, int64_t lane) {
+    return be_mujoco_mocap_quat_of(batch, lane) - 3 * be_mujoco_source_of(batch)->num_mocap;
+}
+
 double *be_mujoco_next_velocities_of(const be_batch *batch, int64_t lane) {
     return be_mujoco_lane_of(batch, lane)->state + be_mujoco_velocities_at(be_mujoco_source_of(batch));
 }
@@ -180,10 +189,10 @@ int be_mujoco_draw(const be_batch *batch, int64_t lane, unsigned char *picture, 
 
 /* ---- making and keeping -------------------------------------------------------------------------------- */
 
-int be_mujoco_spaces_between(be_setup *setup, int64_t observation_size, int64_t positions, int64_t velocities,
-                             double low, double high, be_error *error) {
+int be_mujoco_spaces_of_actions(be_setup *setup, int64_t observation_size, int64_t positions, int64_t velocities,
+                                int64_t actions, double low, double high, be_error *error) {
     const be_mujoco_source *source = setup->engine;
-    if (source->num_qpos < positions || source->num_qvel < velocities || source->num_ctrl < 1 || observation_size < 1) {
+    if (source->num_qpos < positions || source->num_qvel < velocities || actions < 1 || observation_size < 1) {
         return be_fail(
             error, BE_ERROR_VALUE, -1,
             "the XML's model has %lld positions, %lld velocities and %lld actuators, but at least %lld, %lld "
@@ -192,8 +201,14 @@ int be_mujoco_spaces_between(be_setup *setup, int64_t observation_size, int64_t 
             (long long)velocities);
     }
     be_space_box(&setup->space[MJ_OBSERVATION_PORT], BE_F64, 1, &observation_size, -HUGE_VAL, HUGE_VAL);
-    be_space_box(&setup->space[MJ_ACTION_PORT], BE_F32, 1, &source->num_ctrl, low, high);
+    be_space_box(&setup->space[MJ_ACTION_PORT], BE_F32, 1, &actions, low, high);
     return BE_OK;
+}
+
+int be_mujoco_spaces_between(be_setup *setup, int64_t observation_size, int64_t positions, int64_t velocities,
+                             double low, double high, be_error *error) {
+    const int64_t actions = ((const be_mujoco_view *)setup->engine)->num_ctrl;
+    return be_mujoco_spaces_of_actions(setup, observation_size, positions, velocities, actions, low, high, error);
 }
 
 int be_mujoco_spaces(be_setup *setup, int64_t observation_size, int64_t positions, int64_t velocities,
@@ -252,6 +267,12 @@ int be_mujoco_open_settling(be_batch *batch, const void *engine, be_mujoco_settl
     be_mujoco_source *source = batch->engine;
     source->begin = begin;
     if (source->together.isa) batch->driver->starting = be_mujoco_begin_together;
+    return status;
+}
+
+int be_mujoco_open_pinning(be_batch *batch, const void *engine, be_mujoco_pinning *pin, be_error *error) {
+    const int status = be_mujoco_open(batch, engine, error);
+    if (status == BE_OK) ((be_mujoco_source *)batch->engine)->pin = pin;
     return status;
 }
 

@@ -87,7 +87,8 @@ static inline void be_mujoco_control(const be_mujoco_source *source, const be_ba
 
 /* The action of row k, counted from the first of `rows`. */
 static inline const void *be_mujoco_action_at(const be_batch *batch, const be_rows *rows, int64_t k) {
-    const size_t bytes = be_dtype_size(batch->space[MJ_ACTION_PORT].dtype) * (size_t)be_mujoco_of(batch)->num_ctrl;
+    const be_space *space = &batch->space[MJ_ACTION_PORT];
+    const size_t bytes = be_dtype_size(space->dtype) * (size_t)space->shape[0];
     return (const unsigned char *)rows->port[MJ_ACTION_PORT] + (size_t)k * bytes;
 }
 

@@ -60,7 +60,9 @@ typedef struct be_mujoco_lane {
     /* The integration state, then those of the MJ_KEPT arrays that the model has; if bodies may sleep, also an int32
      * per tree that says whether it sleeps. */
     double *state;   /* now */
-    double *before;  /* before the last mj_step; from it an mjData with all results of that step can be made */
+    /* Before the last mj_step, or mj_forward of tasks that hold joints in place; from it an mjData with all results of
+     * that can be made. */
+    double *before;
     double **arrays; /* as the last step or reset left them */
     /* For steps of several lanes at once: the numbers of the lane's model, or NULL where only mj_step will do; a copy
      * of all of the lane's numbers after its next step; and whether that is there. */
@@ -241,6 +243,7 @@ typedef struct be_mujoco_source {
     be_mujoco_together together;
     const be_mujoco_stage *stage; /* NULL, except for tasks in NumPy */
     be_mujoco_settling *begin;    /* NULL, except for tasks that settle: their open() sets it */
+    be_mujoco_pinning *pin;       /* the same for tasks that hold joints in place */
     /* Models that are drawn when episodes start: see be_mujoco_draw_model. A lane's row of `drawn` says what its model
      * is (a number of the pool's models, counted from 1, or MJ_DRAWN_...), and which numbers were drawn for it. */
     int64_t num_drawn, num_pool;

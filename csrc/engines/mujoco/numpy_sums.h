@@ -50,6 +50,28 @@ static inline double be_numpy_dot(const double *x, const double *y, int n, int f
 }
 static inline double be_norm(const double *x, int n, int fused) { return sqrt(be_numpy_dot(x, x, n, fused)); }
 
+/* A @ x for a matrix of three rows of n numbers. OpenBLAS has two running sums for each of the first two rows, and four
+ * for the third. What is left of four numbers follows, with or without fused multiply-adds. */
+static inline void be_numpy_matvec3(const double *matrix, const double *x, int64_t n, int64_t fused, double y[3]) {
+    const int64_t whole = n / 4 * 4, left = n - whole;
+    const double *end = x + whole;
+    for (int row = 0; row < 3; row++) {
+        const double *a = matrix + row * n, *b = a + whole;
+        const int sums = row < 2 ? 2 : 4;
+        double sum[4] = {0};
+        for (int64_t i = 0; i < whole; i++) sum[i % sums] += a[i] * x[i];
+        y[row] = row < 2 ? sum[0] + sum[1] : sum[0] + sum[2] + (sum[1] + sum[3]);
+        if (left == 1) {
+            y[row] = fused ? be_math.fma(b[0], end[0], y[row]) : y[row] + b[0] * end[0];
+        } else if (left > 1) {
+            double rest = b[1] * end[1];
+            for (int64_t i = 0; i < left; i += 2)
+                rest = fused ? be_math.fma(b[i], end[i], rest) : rest + b[i] * end[i];
+            y[row] += rest;
+        }
+    }
+}
+
 static inline double be_clip_one(double x, double low, double high) {
     x = x < low ? low : x; /* NaN stays NaN */
     return x > high ? high : x;

@@ -155,6 +155,7 @@ void be_mujoco_call_begin(const be_mujoco_source *source, const be_mujoco_lane *
     source->mj_forward(lane->model, slot->data);
     slot->stepped = 1;
     store_state(source, lane, slot);
+    lane->state[0] = source->init_time; /* where MuJoCo's states begin with the time */
 }
 
 /* mj_forward without actuators. */
@@ -192,6 +193,7 @@ void be_mujoco_call_evaluate(const be_mujoco_source *source, const be_mujoco_lan
 
 void be_mujoco_call_step(const be_mujoco_source *source, const be_mujoco_lane *lane, be_mujoco_slot *slot,
                          const be_mujoco_order *order) {
+    const int pins = order->batch && source->pin;
     load_state(source, lane, slot, lane->state);
     memcpy(slot->arrays[MJ_CTRL], lane->arrays[MJ_CTRL], (size_t)source->num_ctrl * sizeof(double));
     for (int64_t k = 0; k < order->steps; k++) {
@@ -201,7 +203,7 @@ void be_mujoco_call_step(const be_mujoco_source *source, const be_mujoco_lane *l
                                           arrays[MJ_CTRL]);
         }
         const int last = k == order->steps - 1;
-        if (last) copy_state(source, lane, slot, lane->before);
+        if (last && !pins) copy_state(source, lane, slot, lane->before);
         if (last && lane->mute) { /* sensors of forces are this step's; the others are measured anew after it */
             source->mj_step1(lane->mute, slot->data);
             source->mj_step2(lane->model, slot->data);
@@ -209,9 +211,19 @@ void be_mujoco_call_step(const be_mujoco_source *source, const be_mujoco_lane *l
             source->mj_step(lane->mute ? lane->mute : lane->model, slot->data);
         }
     }
+    if (pins) {
+        source->pin(order->batch, order->lane, slot->arrays[MJ_QPOS]);
+        copy_state(source, lane, slot, lane->before);
+        source->mj_forward(lane->model, slot->data);
+    }
     if (order->forces) source->mj_rne_post_constraint(lane->model, slot->data);
     if (source->fresh) source->mj_step1(lane->model, slot->data);
     store_state(source, lane, slot);
+}
+
+/* Does anew, in data with the state `before`, what a step has ended with. */
+static void repeat(const be_mujoco_source *source, const be_mujoco_lane *lane, be_mujoco_slot *slot) {
+    (source->pin ? source->mj_forward : source->mj_step)(lane->model, slot->data);
 }
 
 /* Puts trees to sleep and wakes them as `saved` says; NULL means that all are awake. Trees that fell asleep together
@@ -251,7 +263,7 @@ void be_mujoco_call_restore(const be_mujoco_source *source, const be_mujoco_lane
     source->mj_forward(lane->model, slot->data);
     source->mj_set_state(lane->model, slot->data, state, signature);
     put_asleep(source, lane, slot, copy_kept(source, slot, state, 1));
-    if (stepped) source->mj_step(lane->model, slot->data);
+    if (stepped) repeat(source, lane, slot);
     copy_kept(source, slot, lane->state, 1);
 }
 
@@ -261,7 +273,7 @@ void be_mujoco_call_restore(const be_mujoco_source *source, const be_mujoco_lane
 static int repeat_step(const be_mujoco_source *source, const be_mujoco_lane *lane, be_mujoco_slot *slot,
                        double *scratch) {
     load_state(source, lane, slot, lane->before);
-    source->mj_step(lane->model, slot->data);
+    repeat(source, lane, slot);
     source->mj_get_state(lane->model, slot->data, scratch, source->state_signature);
     memcpy(scratch + source->input_at, lane->state + source->input_at, (size_t)source->num_input * sizeof *scratch);
     const int64_t velocities = be_mujoco_velocities_at(source);
