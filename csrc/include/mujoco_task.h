@@ -190,8 +190,8 @@ double *be_mujoco_mocap_pos_of(const be_batch *batch, int64_t lane);
 double *be_mujoco_mocap_quat_of(const be_batch *batch, int64_t lane);
 
 /* For tasks that hold joints in place: after the last of MuJoCo's steps in a step of the env, `pin` may write the lane's
- * positions, and mj_forward follows, of which the task then reads the results. open() says so with
- * be_mujoco_open_pinning. */
+ * positions. What depends on positions and velocities is then computed anew (mj_step1), and the task reads that. open()
+ * says so with be_mujoco_open_pinning. */
 typedef void be_mujoco_pinning(const be_batch *batch, int64_t lane, double *qpos);
 int be_mujoco_open_pinning(be_batch *batch, const void *engine, be_mujoco_pinning *pin, be_error *error);
 

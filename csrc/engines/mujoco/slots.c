@@ -214,14 +214,14 @@ void be_mujoco_call_step(const be_mujoco_source *source, const be_mujoco_lane *l
     if (pins) {
         source->pin(order->batch, order->lane, slot->arrays[MJ_QPOS]);
         copy_state(source, lane, slot, lane->before);
-        source->mj_forward(lane->model, slot->data);
     }
     if (order->forces) source->mj_rne_post_constraint(lane->model, slot->data);
-    if (source->fresh) source->mj_step1(lane->model, slot->data);
+    if (source->fresh || pins) source->mj_step1(lane->model, slot->data);
     store_state(source, lane, slot);
 }
 
-/* Does anew, in data with the state `before`, what a step has ended with. */
+/* Does anew, in data with the state `before`, what a step has ended with: mj_step or, where joints have been put in
+ * place, mj_forward, so that there is all that belongs to them. */
 static void repeat(const be_mujoco_source *source, const be_mujoco_lane *lane, be_mujoco_slot *slot) {
     (source->pin ? source->mj_forward : source->mj_step)(lane->model, slot->data);
 }

@@ -657,7 +657,8 @@ typedef struct be_physics_job {
     void *context;
     /* Called before each of the steps, from 0 on. Returns whether it has written other controls. */
     int (*before_step)(void *context, be_physics_group *group, int64_t step);
-    /* If it is there: called after the steps, to write positions, after which mj_forward is wanted, too. */
+    /* If it is there: called after the steps, to write positions, after which arrays are wanted as with
+     * `fresh`. */
     void (*pin)(void *context, be_physics_group *group);
     /* Set: lanes that must be stepped by mj_step, from where they were, because they have bad numbers (of which MuJoCo
      * would warn), or because of `constrain`. */

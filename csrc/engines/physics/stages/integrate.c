@@ -174,15 +174,6 @@ static void refresh(be_physics_group *g) {
     if (g->job->sensors) BE_PHYSICS_STAGE_NAME(state_sensors)(g);
 }
 
-/* mj_forward. Whether its sensors are wanted, and its forces. */
-static void evaluate(be_physics_group *g, int senses, int forces) {
-    g->senses = senses ? *g->m->senses : 0;
-    g->forces = forces || g->senses & BE_SENSES_FORCES;
-    be_physics_forward(g);
-    if (senses) BE_PHYSICS_STAGE_NAME(sensors)(g);
-    drop_bad(g, g->qacc, g->m->nv);
-}
-
 BE_INLINE void integrate(be_physics_group *g, const int wide) {
     const be_physics_model *m = g->m;
     const int runge = *m->opt_integrator == BE_RK4;
@@ -195,10 +186,14 @@ BE_INLINE void integrate(be_physics_group *g, const int wide) {
         drop_bad(g, g->qpos, m->nq);
         drop_bad(g, g->qvel, m->nv);
         if (m->na) drop_beyond(g, g->act, m->na, INFINITY); /* MuJoCo allows any number */
-        const int read = final && !g->job->pin;
-        evaluate(g, read && g->job->sensors, read && !runge && g->job->forces);
+        const int senses = final && g->job->sensors;
+        g->senses = senses ? *m->senses : 0;
+        g->forces = (final && !runge && g->job->forces) || g->senses & BE_SENSES_FORCES;
+        be_physics_forward(g);
+        if (senses) BE_PHYSICS_STAGE_NAME(sensors)(g);
+        drop_bad(g, g->qacc, m->nv);
         if (runge) {
-            runge_kutta(g, wide, read);
+            runge_kutta(g, wide, final);
         } else {
             advance(g, wide);
         }
@@ -207,23 +202,17 @@ BE_INLINE void integrate(be_physics_group *g, const int wide) {
         if (runge && *m->version >= 4000) be_copy(g->qacc, g->moved, m->nv);
         g->time += BE_K(opt_timestep, 0);
     }
-    if (g->job->pin && g->present) {
-        g->job->pin(g->job->context, g);
-        drop_bad(g, g->qpos, m->nq);
-        drop_bad(g, g->qvel, m->nv);
-        evaluate(g, g->job->sensors, g->job->forces);
-        be_copy(g->qacc_warmstart, g->qacc, m->nv);
-    }
     if (g->job->body_forces) {
         BE_PHYSICS_STAGE_NAME(body_forces)(g);
     } else if (g->job->accelerations) {
         BE_PHYSICS_STAGE_NAME(body_motion)(g);
     }
+    if (g->job->pin && g->present) g->job->pin(g->job->context, g);
     /* MuJoCo finds bad numbers in its next step. But a NaN has a sign, which depends on how it came about. */
     drop_bad(g, g->qpos, m->nq);
     drop_bad(g, g->qvel, m->nv);
     if (m->na) drop_beyond(g, g->act, m->na, INFINITY);
     drop_bad(g, g->qacc, m->nv);
-    if (g->job->fresh && g->present) refresh(g);
+    if ((g->job->fresh || g->job->pin) && g->present) refresh(g);
 }
 BE_PHYSICS_STAGE(integrate)
