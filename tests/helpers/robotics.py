@@ -3,14 +3,29 @@
 import contextlib
 import functools
 import io
+from types import SimpleNamespace
 
 import gymnasium
 import numpy as np
 
 import batchenv
+from helpers.mujoco import mujoco
 from helpers.parity import Case
 
 IDS = batchenv.list_envs("robotics")
+MAZES = [env_id for env_id in IDS if "Maze_" in env_id]
+FETCH = [env_id for env_id in IDS if env_id.startswith("Fetch")]
+
+
+class Numbered:
+    """mujoco, with numbers as the members of its enums. The package compares numbers of models with members, which are
+    no numbers since MuJoCo 4, so that Fetch stops at an assertion there. This is all that it lacks."""
+
+    def __getattr__(self, name):
+        value = getattr(mujoco, name)
+        if not name.startswith("mjt"):
+            return value
+        return SimpleNamespace(**{member: int(number) for member, number in value.__members__.items()})
 
 
 @functools.cache
@@ -24,6 +39,8 @@ def specs():
     try:
         with contextlib.redirect_stderr(io.StringIO()):  # it speaks of ids that have changed
             import gymnasium_robotics  # noqa: F401
+            from gymnasium_robotics.utils import mujoco_utils
+        mujoco_utils.mujoco = Numbered()
         return {
             name: spec for name, spec in gymnasium.registry.items() if "gymnasium_robotics" in str(spec.entry_point)
         }
@@ -47,3 +64,22 @@ def towards_goals(env, step):
     way = env.state["goal"] - env.get_attr("qpos")
     detour = np.random.default_rng(step // 7).uniform(-1, 1, way.shape)
     return np.clip(way + 0.7 * detour, -1, 1).astype(np.float32)
+
+
+def towards_objects(env, step):
+    """Actions of Fetch that bring the hand to the object, push or grip it, and move it to the goal; or only the hand to
+    the goal. (The hand gets there in some episodes, and episodes have 50 steps.)"""
+    name, step = env.spec.id, step % 50
+    data, goal = env.get_attr("data"), env.state["goal"]
+    grip = np.array([one.site("robot0:grip").xpos for one in data])
+    if "Reach" in name:
+        return np.column_stack([np.clip(10 * (goal - grip), -1, 1), np.sin(goal[:, 0] + step)]).astype(np.float32)
+    place = np.array([one.site("object0").xpos for one in data])
+    way = (goal - place) * [1, 1, 0]
+    way /= np.linalg.norm(way, axis=-1, keepdims=True) + 1e-9
+    picks = "Pick" in name
+    behind = place - (0 if picks else 0.08) * way
+    targets = [behind + [0, 0, 0.1], behind + [0, 0, 0 if picks else 0.005], goal if picks else place]
+    target = targets[0 if step < 12 else 1 if step < 22 else 2 if step > 26 or not picks else 1]
+    fingers = np.full(len(goal), 1 if step < 22 else -1)
+    return np.column_stack([np.clip(8 * (target - grip), -1, 1), fingers]).astype(np.float32)

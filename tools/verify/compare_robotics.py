@@ -4,9 +4,10 @@ of episodes, infos and random streams.
     python tools/verify/compare_robotics.py [--seeds 10] [--steps 500] [--only PointMaze Large]
 
 It needs `pip install gymnasium-robotics`; BATCHENV_ISA chooses the instruction set, and BATCHENV_PHYSICS=0 has lanes
-stepped one by one. A lane is a seed. Each id is played three times, in each autoreset mode, with episodes of a third of
-the steps: with its own keywords and random actions, held for 5 steps; with goals that move; and with episodes that end
-at goals. In the latter two, balls go straight for their goals. Exit status 1: something differs.
+stepped one by one. A lane is a seed. Each id is played three times, in each autoreset mode: with its own keywords and
+random actions, held for 5 steps, in episodes of a third of the steps; then mazes with goals that move, and with
+episodes that end at goals, for which balls go straight; and Fetch twice with actions that bring hands and objects to
+goals, in episodes of 50 steps. Exit status 1: something differs.
 """
 
 import argparse
@@ -16,7 +17,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests"))
 from helpers.parity import MODES, play
-from helpers.robotics import IDS, of, towards_goals
+from helpers.robotics import FETCH, IDS, of, towards_goals, towards_objects
 
 PLAYS = ({}, {"reset_target": True}, {"continuing_task": False})
 
@@ -24,7 +25,10 @@ PLAYS = ({}, {"reset_target": True}, {"continuing_task": False})
 def differs(env_id, keywords, mode, options):
     """What differs first, or None; and how many episodes ended."""
     case = of(env_id, max_episode_steps=options.steps // 3, **keywords)
-    if keywords and env_id.startswith("Point"):
+    if keywords and env_id in FETCH:
+        case = of(env_id)
+        vars(case)["policy"] = towards_objects
+    elif keywords and env_id.startswith("Point"):
         vars(case)["policy"] = towards_goals
     try:
         return None, play(case, options.steps, mode, options.seeds)[0]

@@ -34,7 +34,7 @@ def find(mujoco: Any, model: Any, rows: Sequence[Row]) -> list[Place]:
     for field, array, kind, name, columns in rows:
         number = mujoco.mj_name2id(model, getattr(mujoco.mjtObj, f"mjOBJ_{kind.upper()}"), name) if name else 0
         if number >= 0:
-            origin = _origin(model, number)[columns] if array == "site_pos" else 0.0
+            origin = _origin(model, number)[list(columns)] if array == "site_pos" else 0.0
             found.append(Place(field, array, number, list(columns), origin))
     return found
 

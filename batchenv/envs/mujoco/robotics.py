@@ -178,9 +178,16 @@ class Fetch(GoalTask):
         return model
 
     def _start(self):
-        """Brings the arm into position, in 10 steps of the env."""
+        steps = integer("frame_skip", self._frame_skip, 1, None)
+        try:
+            return self._in_position(10 * steps)
+        except (KeyError, IndexError) as problem:  # a name that the model does not have, or no mocap body
+            raise ValueError(f"xml_file: the arm cannot be brought into position: {problem}") from None
+
+    def _in_position(self, steps: int) -> library.Start:
+        """Where the mocap body has brought the arm after so many of MuJoCo's steps."""
         mujoco, _ = library.load()
-        data, steps = mujoco.MjData(self._model), integer("frame_skip", self._frame_skip, 1, None)
+        data = mujoco.MjData(self._model)
         data.joint("robot0:slide0").qpos, data.joint("robot0:slide1").qpos = self.base, 0.48
         data.joint("robot0:slide2").qpos = 0
         if self.object is not None:
@@ -189,7 +196,7 @@ class Fetch(GoalTask):
             mujoco.mj_forward(self._model, data)
         data.mocap_pos[0] = np.array([-0.498, 0.005, -0.431 + self.height]) + data.site("robot0:grip").xpos
         data.mocap_quat[0] = 1, 0, 1, 0
-        mujoco.mj_step(self._model, data, nstep=10 * steps)
+        mujoco.mj_step(self._model, data, nstep=steps)
         numbers = [*data.site("robot0:grip").xpos, 0.0 if self.object is None else data.site("object0").xpos[2]]
         return library.Start(data.qpos.copy(), data.qvel.copy(), data.time, np.array(numbers))
 

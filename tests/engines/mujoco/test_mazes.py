@@ -15,13 +15,12 @@ from batchenv.envs.mujoco.tasks import assets
 from helpers.begun import begun
 from helpers.mujoco import mujoco
 from helpers.parity import MODES, assert_same, assert_streams_same, follow, play
-from helpers.robotics import IDS, make_robotics, of, specs, towards_goals
+from helpers.robotics import MAZES, make_robotics, of, specs, towards_goals
 
 pytest.importorskip("gymnasium_robotics", reason="pip install 'batchenv[robotics]'")
 pytestmark = pytest.mark.filterwarnings("ignore:.*out of date:DeprecationWarning")
 
 POINT, ANT, ANT4 = "PointMaze_UMaze-v3", "AntMaze_UMaze-v5", "AntMaze_UMaze-v4"
-MAZES = [env_id for env_id in IDS if "Maze_" in env_id]
 BOTH = [[1, 1, 1, 1], [1, "c", "c", 1], [1, 1, 1, 1]]
 COMBINED = [[1, 1, 1, 1, 1, 1], [1, "r", 0, "g", "c", 1], [1, 1, 0, 1, "c", 1], [1, 1, 1, 1, 1, 1]]
 
