@@ -361,7 +361,7 @@ class MujocoSource(Engine):
         reads: list[tuple[int, int, NDArray[np.int64]]],
         functions: dict[str, int],
         numbers: dict[str, int],
-        starting: Sequence[NDArray[np.float64]],
+        starting: tuple[NDArray[np.float64], NDArray[np.float64], float, NDArray[np.float64]],
         bounds: Sequence[NDArray[np.float64]],
         kept_bytes: Sequence[int],
         unstable: Sequence[int],

@@ -345,8 +345,9 @@ cdef class MujocoSource(Engine):
         source.num_lanes = lanes
         self._set_functions(functions)
         self._set_numbers(model, numbers)
-        source.init_qpos, source.init_qvel = <double *>self.keep(starting.qpos), <double *>self.keep(starting.qvel)
-        source.init_time, source.init_numbers = starting.time, <double *>self.keep(starting.numbers)
+        init_qpos, init_qvel, source.init_time, init_numbers = starting
+        source.init_qpos, source.init_qvel = <double *>self.keep(init_qpos), <double *>self.keep(init_qvel)
+        source.init_numbers = <double *>self.keep(init_numbers)
         source.control_low, source.control_high = <double *>self.keep(bounds[0]), <double *>self.keep(bounds[1])
         for i in range(MJ_UNSTABLE):
             source.unstable[i] = unstable[i]

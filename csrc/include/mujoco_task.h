@@ -184,14 +184,14 @@ int64_t be_mujoco_num_drawn(const be_setup *setup);
  * levels of terrain, are 0 then, and begin anew. To be called before be_mujoco_begin() and the like. */
 int be_mujoco_is_new(const be_batch *batch, int64_t lane);
 
-/* Where the lane's mocap bodies are, and how they are turned: 3 and 4 numbers of each. A reset puts them where the model
- * has them. control() may write them for the step that is about to be taken, if it does not read them. */
+/* Where the lane's mocap bodies are, and how they are turned: 3 and 4 numbers of each. A reset puts them where the
+ * model has them. control() may write them for the step that is about to be taken, if it does not read them. */
 double *be_mujoco_mocap_pos_of(const be_batch *batch, int64_t lane);
 double *be_mujoco_mocap_quat_of(const be_batch *batch, int64_t lane);
 
-/* For tasks that hold joints in place: after the last of MuJoCo's steps in a step of the env, `pin` may write the lane's
- * positions. What depends on positions and velocities is then computed anew (mj_step1), and the task reads that. open()
- * says so with be_mujoco_open_pinning. */
+/* For tasks that hold joints in place: after the last of MuJoCo's steps in a step of the env, `pin` may write the
+ * lane's positions. What depends on positions and velocities is then computed anew (mj_step1), and the task reads that.
+ * open() says so with be_mujoco_open_pinning. */
 typedef void be_mujoco_pinning(const be_batch *batch, int64_t lane, double *qpos);
 int be_mujoco_open_pinning(be_batch *batch, const void *engine, be_mujoco_pinning *pin, be_error *error);
 

@@ -79,7 +79,8 @@ def towards_objects(env, step):
     way /= np.linalg.norm(way, axis=-1, keepdims=True) + 1e-9
     picks = "Pick" in name
     behind = place - (0 if picks else 0.08) * way
-    targets = [behind + [0, 0, 0.1], behind + [0, 0, 0 if picks else 0.005], goal if picks else place]
+    above, beside = np.array([0, 0, 0.1]), np.array([0, 0, 0 if picks else 0.005])
+    targets = [behind + above, behind + beside, goal if picks else place]
     target = targets[0 if step < 12 else 1 if step < 22 else 2 if step > 26 or not picks else 1]
     fingers = np.full(len(goal), 1 if step < 22 else -1)
     return np.column_stack([np.clip(8 * (target - grip), -1, 1), fingers]).astype(np.float32)

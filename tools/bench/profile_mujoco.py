@@ -1,6 +1,6 @@
 """Where the time of MuJoCo's lanes goes: by stage of csrc/engines/physics, and how well lanes fill their vectors.
 
-    python tools/bench/profile_mujoco.py [--tasks Ant Hopper] [--lanes 64] [--seconds 6] [--isa NAME]
+    python tools/bench/profile_mujoco.py [--tasks Ant FetchPush-v4] [--lanes 64] [--seconds 6] [--isa NAME]
 
 One thread, random actions, no ends of episodes where a task has a switch for that. Needs Linux's `perf`, which counts
 samples of processor cycles. The first table has nanoseconds per lane and evaluation of accelerations, of which mj_step
@@ -46,7 +46,8 @@ STAGES = {
 
 def make(task, lanes):
     limit = {"terminate_when_unhealthy": False} if task in ENDLESS else {}
-    env = batchenv.make(f"{task}-v5", lanes, num_threads=1, max_episode_steps=None, **limit)
+    env_id = task if "-" in task else f"{task}-v5"
+    env = batchenv.make(env_id, lanes, num_threads=1, max_episode_steps=None, **limit)
     env.reset(seed=0)
     env.action_space.seed(0)
     return env
@@ -112,7 +113,7 @@ def efficiency(task, lanes, width, steps=150):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--tasks", nargs="*", choices=TASKS, default=TASKS)
+    parser.add_argument("--tasks", nargs="*", default=TASKS, help="Gymnasium's, or ids of others over MuJoCo")
     parser.add_argument("--lanes", type=int, default=64, help="a multiple of 8")
     parser.add_argument("--seconds", type=float, default=6.0)
     parser.add_argument("--isa", choices=_core.supported_isas())

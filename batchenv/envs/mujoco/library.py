@@ -493,8 +493,8 @@ def contacts_at() -> int:
 
 @functools.cache
 def fused() -> tuple[int, int, int, int]:
-    """Whether NumPy's dot of two or three numbers, its einsum, its dot of two matrices of three rows, and that of such a
-    matrix and a vector use fused multiply-adds: 1 or 0 each.
+    """Whether NumPy's dot of two or three numbers, its einsum, its dot of two matrices of three rows, and that of such
+    a matrix and a vector use fused multiply-adds: 1 or 0 each.
 
     Fused multiply-adds round differently, and Gymnasium computes rewards and infos with these functions.
     """

@@ -92,7 +92,14 @@ class MuJoCoDrawer(Drawer):
     """
 
     def __init__(
-        self, lanes: Any, mode: str, settings: dict[str, Any], batch: Any, shown: Any, follows: int | None = None, evaluated: bool = False
+        self,
+        lanes: Any,
+        mode: str,
+        settings: dict[str, Any],
+        batch: Any,
+        shown: Any,
+        follows: int | None = None,
+        evaluated: bool = False,
     ):
         self._batch = batch
         self._shown: Any = shown

@@ -32,7 +32,7 @@ class GoalTask(tasks.Task):
 
     names = (*tasks.Task.names, "compute_reward")
 
-    def rewards(self, reward_type: str, distances: NDArray[np.float64]) -> NDArray[np.float64]:
+    def rewards(self, reward_type: str, distances: NDArray[np.float64]) -> NDArray[np.floating[Any]]:
         """The rewards of goals that are so far away."""
         raise NotImplementedError
 
@@ -41,7 +41,7 @@ class GoalTask(tasks.Task):
             return super().attribute(name, batch)
         reward_type = batch.get_params()["reward_type"]
 
-        def compute_reward(achieved_goal: Any, desired_goal: Any, info: Any) -> NDArray[np.float64]:
+        def compute_reward(achieved_goal: Any, desired_goal: Any, info: Any) -> NDArray[np.floating[Any]]:
             del info  # goals say everything
             goals = [np.asarray(goal) for goal in (achieved_goal, desired_goal)]
             if any(goal.dtype.kind not in "iuf" for goal in goals) or goals[0].shape != goals[1].shape:

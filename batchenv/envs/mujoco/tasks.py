@@ -305,7 +305,9 @@ class Task(Translator):
             settings["camera_id"] = self.camera_id
         else:
             follows = None
-        return MuJoCoDrawer(self.lanes, mode, settings, batch, Shown(self.lanes, batch, self.shown), follows, self.seen_evaluated)
+        return MuJoCoDrawer(
+            self.lanes, mode, settings, batch, Shown(self.lanes, batch, self.shown), follows, self.seen_evaluated
+        )
 
     def keywords(self) -> dict[str, Any]:
         """Values of KEYWORDS that make the same environment again. To be called after `to_core`."""

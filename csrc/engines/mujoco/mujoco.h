@@ -59,7 +59,7 @@ typedef struct be_mujoco_lane {
     void *mute;  /* the same model with its sensors disabled, for steps after which nobody reads them; or NULL */
     /* The integration state, then those of the MJ_KEPT arrays that the model has; if bodies may sleep, also an int32
      * per tree that says whether it sleeps. */
-    double *state;   /* now */
+    double *state; /* now */
     /* Before the last mj_step, or mj_forward of tasks that hold joints in place; from it an mjData with all results of
      * that can be made. */
     double *before;

@@ -65,8 +65,7 @@ static inline void be_numpy_matvec3(const double *matrix, const double *x, int64
             y[row] = fused ? be_math.fma(b[0], end[0], y[row]) : y[row] + b[0] * end[0];
         } else if (left > 1) {
             double rest = b[1] * end[1];
-            for (int64_t i = 0; i < left; i += 2)
-                rest = fused ? be_math.fma(b[i], end[i], rest) : rest + b[i] * end[i];
+            for (int64_t i = 0; i < left; i += 2) rest = fused ? be_math.fma(b[i], end[i], rest) : rest + b[i] * end[i];
             y[row] += rest;
         }
     }

@@ -1,5 +1,5 @@
-"""Fetch against gymnasium-robotics itself, over the same MuJoCo: every bit of observations, rewards, flags, infos, random
-streams, models, data and pictures. (tools/verify/compare_robotics.py compares for longer.)"""
+"""Fetch against gymnasium-robotics itself, over the same MuJoCo: every bit of observations, rewards, flags, infos,
+random streams, models, data and pictures. (tools/verify/compare_robotics.py compares for longer.)"""
 
 import os
 import pickle
@@ -252,7 +252,7 @@ def test_bad_actions(bad):
 @pytest.mark.skipif("MUJOCO_GL" not in os.environ, reason="pictures need OpenGL: set MUJOCO_GL to egl or osmesa")
 @pytest.mark.parametrize("env_id", [REACH, PUSH, PICK])
 def test_pictures(env_id):
-    """Goals are seen where the reference shows them. Drawing changes what follows there, so each step is of a new env."""
+    """Goals are seen where the reference shows them. Drawing changes what follows there, so steps are of new envs."""
     case = of(env_id, render_mode="rgb_array", width=64, height=48)
     for steps in range(4):
         ours, theirs = case.pair(2)

@@ -4,11 +4,11 @@
 
 /* What a task is. */
 typedef struct fetch {
-    int object;                     /* 1: there is one, whose place counts */
-    int grips;                      /* 1: actions open and close the gripper, which otherwise stays closed */
-    int in_air;                     /* 1: goals of objects may be in the air */
+    int object;                      /* 1: there is one, whose place counts */
+    int grips;                       /* 1: actions open and close the gripper, which otherwise stays closed */
+    int in_air;                      /* 1: goals of objects may be in the air */
     double object_range, goal_range; /* how far from the grip they may be along an axis, m */
-    double goal_ahead;              /* and how far goals are from there along x */
+    double goal_ahead;               /* and how far goals are from there along x */
 } fetch;
 enum { REACH, PUSH, SLIDE, PICK_AND_PLACE };
 static const fetch tasks[] = {
@@ -45,8 +45,23 @@ static const be_field state[] = {
     {0},
 };
 
-enum { HAND, HAND_QUAT, AXES, GRIP, ARM_CENTRE, ARM_JOINTS, LEFT, RIGHT, LEFT_SPEED, RIGHT_SPEED, OBJECT,
-       OBJECT_FRAME, OBJECT_CENTRE, OBJECT_JOINT, OBJECT_PLACE };
+enum {
+    HAND,
+    HAND_QUAT,
+    AXES,
+    GRIP,
+    ARM_CENTRE,
+    ARM_JOINTS,
+    LEFT,
+    RIGHT,
+    LEFT_SPEED,
+    RIGHT_SPEED,
+    OBJECT,
+    OBJECT_FRAME,
+    OBJECT_CENTRE,
+    OBJECT_JOINT,
+    OBJECT_PLACE
+};
 #define READS                                                                                                          \
     [HAND] = {"xpos", "body", "robot0:gripper_link"}, [HAND_QUAT] = {"xquat", "body", "robot0:gripper_link"},          \
     [AXES] = {"cdof"}, [GRIP] = {"site_xpos", "site", "robot0:grip"},                                                  \
@@ -189,13 +204,22 @@ MJ_RESET(reset, start)
 #define FETCH(type, name_, number, reads_)                                                                             \
     static int prepare_##type(be_setup *setup, be_error *error) { return prepare(setup, &tasks[number], error); }      \
     BE_ENV(fetch_##type) = {                                                                                           \
-        MJ_MEMBERS_OPENED("Gymnasium-Robotics", open, BE_LANE_BY_LANE), .name = "Fetch" name_,                         \
-            .variant = MJ_OWN * (number), .frames_per_second = 25, .state = state, .params = params, .ports = ports,   \
-            .reads = reads_, .prepare = prepare_##type, .reset = reset, .observe = observe, .step = step, .control = control, \
-            .ids = (const be_id[]){{"Fetch" name_ "-v4", 50, NULL, {{"reward_type", .text = "sparse"}}},               \
-                                   {"Fetch" name_ "Dense-v4", 50, NULL, {{"reward_type", .text = "dense"}}},           \
-                                   {0}}                                                                                \
-    }
+        MJ_MEMBERS_OPENED("Gymnasium-Robotics", open, BE_LANE_BY_LANE),                                                \
+        .name = "Fetch" name_,                                                                                         \
+        .variant = MJ_OWN * (number),                                                                                  \
+        .frames_per_second = 25,                                                                                       \
+        .state = state,                                                                                                \
+        .params = params,                                                                                              \
+        .ports = ports,                                                                                                \
+        .reads = reads_,                                                                                               \
+        .prepare = prepare_##type,                                                                                     \
+        .reset = reset,                                                                                                \
+        .observe = observe,                                                                                            \
+        .step = step,                                                                                                  \
+        .control = control,                                                                                            \
+        .ids = (const be_id[]){{"Fetch" name_ "-v4", 50, NULL, {{"reward_type", .text = "sparse"}}},                   \
+                               {"Fetch" name_ "Dense-v4", 50, NULL, {{"reward_type", .text = "dense"}}},               \
+                               {0}}}
 FETCH(reach, "Reach", REACH, reads);
 FETCH(push, "Push", PUSH, object_reads);
 FETCH(slide, "Slide", SLIDE, object_reads);

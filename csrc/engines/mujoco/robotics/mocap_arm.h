@@ -21,8 +21,8 @@ static inline void mocap_move(const be_batch *b, int64_t lane, const double *han
     for (int k = 0; k < 4; k++) quat[k] = hand_quat[k] + turn[k];
 }
 
-/* How a site moves in a step: mj_jacSite @ qvel * dt, of its place and, unless it is NULL, of how it is turned. `cdof` is
- * the row of all of mjData's cdof. */
+/* How a site moves in a step: mj_jacSite @ qvel * dt, of its place and, unless it is NULL, of how it is turned. `cdof`
+ * is the row of all of mjData's cdof. */
 static inline void mocap_velocity(const be_batch *b, int64_t lane, const mocap_motion *motion, int cdof, double *linear,
                                   double *angular) {
     const be_mujoco_view *view = be_mujoco_of(b);
