@@ -83,10 +83,10 @@ FAMILIES = (
     OtherFamily(
         "Gymnasium-Robotics",
         "mujoco.robotics",
-        "(Fetch(Reach|Push|Slide|PickAndPlace)|Hand(Reach|Manipulate)|AdroitHand|FrankaKitchen).*-v\\d",
+        "(Hand(Reach|Manipulate)|AdroitHand|FrankaKitchen).*-v\\d",
         "gymnasium-robotics",
-        "and batchenv.make('gymnasium_robotics:{id}', num_envs) steps it (the Fetch, Hand and FrankaKitchen tasks of "
-        "release 1.4.2 need mujoco<4)",
+        "and batchenv.make('gymnasium_robotics:{id}', num_envs) steps it (the Hand and FrankaKitchen tasks of release "
+        "1.4.2 need mujoco<4)",
     ),
     OtherFamily(
         "Pgx",
