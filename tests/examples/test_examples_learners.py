@@ -10,6 +10,12 @@ from helpers.project import ROOT
     ("package", "name", "arguments", "told"),
     [
         ("stable_baselines3", "sb3_ppo.py", ("--env", "Pendulum-v1", "--steps", 4096), "Pendulum-v1: mean return"),
+        (
+            "stable_baselines3 gymnasium_robotics",
+            "sb3_her.py",
+            ("--steps", 4000),
+            "FetchReach-v4: not done after 4,000 steps",
+        ),
         ("mctx", "jax_search.py", (), "states searched per second"),
         ("optax", "jax_ppo.py", (), "CartPole-v1: mean returns by tenths"),
         ("torchrl", "torchrl_ppo.py", ("--steps", 4096, "--lanes", 8), "best mean return of a batch"),
@@ -20,7 +26,8 @@ from helpers.project import ROOT
     ],
 )
 def test_learner(package, name, arguments, told, tmp_path):
-    pytest.importorskip(package, reason=f"examples/learners/{name} needs {package}")
+    for one in package.split():
+        pytest.importorskip(one, reason=f"examples/learners/{name} needs {package}")
     saved = tmp_path / "learnt"
     learns = () if name == "jax_search.py" else ("--save", saved, "--eval", 2)
     # They import common.py, which lies beside them; tests of an installed package forbid that otherwise.
