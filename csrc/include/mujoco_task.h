@@ -126,6 +126,10 @@ int be_mujoco_begin(be_batch *batch, int64_t lane, be_error *error);
  * first observation. */
 int be_mujoco_begin_controlled(be_batch *batch, int64_t lane, be_error *error);
 
+/* be_mujoco_begin for tasks whose reference only sets positions and velocities (it does not call mj_resetData): in the
+ * lane's next step, MuJoCo looks for accelerations near those of its last step, if it is not new. */
+int be_mujoco_begin_warm(be_batch *batch, int64_t lane, be_error *error);
+
 /* For tasks whose episodes start after the robot has come to rest. open() says so with be_mujoco_open_settling, and
  * reset calls be_mujoco_settle for each lane: `begin` starts the episode (be_mujoco_begin and the like), writes the
  * controls, and returns how many of MuJoCo's steps there are to be with these, or -1 if it has failed; when they are
@@ -134,6 +138,8 @@ int be_mujoco_begin_controlled(be_batch *batch, int64_t lane, be_error *error);
 typedef int64_t be_mujoco_settling(be_batch *batch, int64_t lane, be_error *error);
 int be_mujoco_open_settling(be_batch *batch, const void *engine, be_mujoco_settling *begin, be_error *error);
 int be_mujoco_settle(be_batch *batch, int64_t lane, be_error *error);
+/* The same, but the time goes on. If called again, it begins again. */
+int be_mujoco_settle_on(be_batch *batch, int64_t lane, be_error *error);
 
 /* For tasks whose starts follow from the physics, as DM Control's do: mj_resetData and mj_forward, without actuators;
  * and mj_forward for the qpos and qvel that the caller has written into the lane's arrays since, as often as it likes.

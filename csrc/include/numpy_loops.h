@@ -17,6 +17,7 @@ typedef enum be_numpy_function {
     BE_NUMPY_SIN,
     BE_NUMPY_COS,
     BE_NUMPY_ARCSINH,
+    BE_NUMPY_ARCCOS,
     BE_NUMPY_ARCTAN2, /* of two arguments */
     BE_NUMPY_FUNCTIONS
 } be_numpy_function;
@@ -41,6 +42,7 @@ static inline double be_numpy_tanh(double x) { return be_numpy_call(BE_NUMPY_TAN
 static inline double be_numpy_sin(double x) { return be_numpy_call(BE_NUMPY_SIN, x, 0); }
 static inline double be_numpy_cos(double x) { return be_numpy_call(BE_NUMPY_COS, x, 0); }
 static inline double be_numpy_arcsinh(double x) { return be_numpy_call(BE_NUMPY_ARCSINH, x, 0); }
+static inline double be_numpy_arccos(double x) { return be_numpy_call(BE_NUMPY_ARCCOS, x, 0); }
 static inline double be_numpy_arctan2(double y, double x) { return be_numpy_call(BE_NUMPY_ARCTAN2, y, x); }
 
 #pragma GCC visibility pop

@@ -1,9 +1,10 @@
 #include "numpy_loops.h"
 
 const char *const be_numpy_names[BE_NUMPY_FUNCTIONS] = {
-    [BE_NUMPY_EXP] = "exp",   [BE_NUMPY_LOG] = "log",         [BE_NUMPY_LOG1P] = "log1p",
-    [BE_NUMPY_COSH] = "cosh", [BE_NUMPY_TANH] = "tanh",       [BE_NUMPY_SIN] = "sin",
-    [BE_NUMPY_COS] = "cos",   [BE_NUMPY_ARCSINH] = "arcsinh", [BE_NUMPY_ARCTAN2] = "arctan2",
+    [BE_NUMPY_EXP] = "exp",         [BE_NUMPY_LOG] = "log",         [BE_NUMPY_LOG1P] = "log1p",
+    [BE_NUMPY_COSH] = "cosh",       [BE_NUMPY_TANH] = "tanh",       [BE_NUMPY_SIN] = "sin",
+    [BE_NUMPY_COS] = "cos",         [BE_NUMPY_ARCSINH] = "arcsinh", [BE_NUMPY_ARCCOS] = "arccos",
+    [BE_NUMPY_ARCTAN2] = "arctan2",
 };
 
 static struct {

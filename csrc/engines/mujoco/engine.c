@@ -65,17 +65,30 @@ static int leave_behind(be_batch *batch, int64_t lane, be_error *error) {
     return be_mujoco_settle_model(batch, lane, is_new, error);
 }
 
-int be_mujoco_begin_controlled(be_batch *batch, int64_t lane, be_error *error) {
+static int begin_with(be_batch *batch, int64_t lane, int warm, be_error *error) {
     int unstable;
     const int status = leave_behind(batch, lane, error);
     if (status != BE_OK) return status;
-    return be_mujoco_run(batch, lane, be_mujoco_call_begin, &(const be_mujoco_order){0}, &unstable, error);
+    return be_mujoco_run(batch, lane, be_mujoco_call_begin, &(const be_mujoco_order){.warm = warm}, &unstable, error);
+}
+
+static void clear_controls(be_batch *batch, int64_t lane) {
+    const size_t size = (size_t)be_mujoco_of(batch)->num_ctrl * sizeof(double);
+    memset(be_mujoco_arrays(batch, lane)[MJ_CTRL], 0, size);
+}
+
+int be_mujoco_begin_controlled(be_batch *batch, int64_t lane, be_error *error) {
+    return begin_with(batch, lane, 0, error);
 }
 
 int be_mujoco_begin(be_batch *batch, int64_t lane, be_error *error) {
-    const size_t size = (size_t)be_mujoco_of(batch)->num_ctrl * sizeof(double);
-    memset(be_mujoco_arrays(batch, lane)[MJ_CTRL], 0, size);
-    return be_mujoco_begin_controlled(batch, lane, error);
+    clear_controls(batch, lane);
+    return begin_with(batch, lane, 0, error);
+}
+
+int be_mujoco_begin_warm(be_batch *batch, int64_t lane, be_error *error) {
+    clear_controls(batch, lane);
+    return begin_with(batch, lane, !be_mujoco_is_new(batch, lane), error);
 }
 
 int be_mujoco_reset(be_batch *batch, int64_t lane, be_error *error) {
@@ -99,7 +112,7 @@ int be_mujoco_drop(be_batch *batch, int64_t lane, be_error *error) {
     return be_mujoco_run(batch, lane, be_mujoco_call_drop, &(const be_mujoco_order){0}, &unstable, error);
 }
 
-int be_mujoco_settle(be_batch *batch, int64_t lane, be_error *error) {
+int be_mujoco_settle_on(be_batch *batch, int64_t lane, be_error *error) {
     const be_mujoco_source *source = be_mujoco_source_of(batch);
     be_mujoco_lane *handles = &source->lanes[lane];
     const int64_t begun = handles->settles;
@@ -110,13 +123,16 @@ int be_mujoco_settle(be_batch *batch, int64_t lane, be_error *error) {
     }
     const int64_t steps = begun ? begun - 1 : source->begin(batch, lane, error);
     if (steps < 0) return error->status;
-    if (steps == 0) return BE_OK;
-    int unstable, status = BE_OK; /* if it is, MuJoCo has reset the lane, which is a start, too */
-    if (!be_mujoco_take_ahead(batch, lane)) {
-        const be_mujoco_order order = {.steps = steps, .forces = source->forces};
-        status = be_mujoco_run(batch, lane, be_mujoco_call_step, &order, &unstable, error);
-    }
-    handles->state[0] = 0; /* where MuJoCo's states begin with the time */
+    if (steps == 0 || be_mujoco_take_ahead(batch, lane)) return BE_OK;
+    int unstable; /* if it is, MuJoCo has reset the lane, which is a start, too */
+    const be_mujoco_order order = {.steps = steps, .forces = source->forces};
+    return be_mujoco_run(batch, lane, be_mujoco_call_step, &order, &unstable, error);
+}
+
+int be_mujoco_settle(be_batch *batch, int64_t lane, be_error *error) {
+    const int status = be_mujoco_settle_on(batch, lane, error);
+    if (status == BE_OK)
+        be_mujoco_source_of(batch)->lanes[lane].state[0] = 0; /* where MuJoCo's states begin with the time */
     return status;
 }
 

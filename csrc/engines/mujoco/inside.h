@@ -57,6 +57,7 @@ typedef struct be_mujoco_order {
     int64_t lane;
     const void *action; /* as the action space has it: float or double */
     int *contacts;      /* be_mujoco_call_evaluate: set to how many contacts there are; or NULL */
+    int warm;           /* be_mujoco_call_begin: 1: the lane keeps the accelerations with which the solver begins */
 } be_mujoco_order;
 
 /* What MuJoCo does with a lane in a slot. */

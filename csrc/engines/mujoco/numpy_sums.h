@@ -41,7 +41,7 @@ BE_SUM(be_sum, double, double, BE_ITSELF)                 /* np.sum(x) */
 BE_SUM(be_sum_squares, double, double, BE_TIMES_ITSELF)   /* np.sum(np.square(x)) */
 BE_SUM(be_sum_squares_f32, float, float, BE_TIMES_ITSELF) /* the same in float32 */
 
-/* x.dot(y) of two or three values, which BLAS computes with or without fused multiply-adds; and np.linalg.norm, the
+/* x.dot(y) of two to four values, which BLAS computes with or without fused multiply-adds; and np.linalg.norm, the
  * root of x.dot(x). */
 static inline double be_numpy_dot(const double *x, const double *y, int n, int fused) {
     double sum = 0;

@@ -148,7 +148,8 @@ static void put_places(const be_mujoco_source *source, const be_mujoco_lane *lan
  * only other functions compute, and that would be another lane's. */
 void be_mujoco_call_begin(const be_mujoco_source *source, const be_mujoco_lane *lane, be_mujoco_slot *slot,
                           const be_mujoco_order *order) {
-    (void)order;
+    const int64_t warm_at = source->input_at - source->num_ctrl - source->num_qvel; /* in MuJoCo's states */
+    if (order->warm) memcpy(lane->before + warm_at, lane->state + warm_at, (size_t)source->num_qvel * sizeof(double));
     source->mj_reset_data(lane->model, slot->data);
     put_places(source, lane, slot);
     memcpy(slot->arrays[MJ_CTRL], lane->arrays[MJ_CTRL], (size_t)source->num_ctrl * sizeof(double));
@@ -156,6 +157,7 @@ void be_mujoco_call_begin(const be_mujoco_source *source, const be_mujoco_lane *
     slot->stepped = 1;
     store_state(source, lane, slot);
     lane->state[0] = source->init_time; /* where MuJoCo's states begin with the time */
+    if (order->warm) memcpy(lane->state + warm_at, lane->before + warm_at, (size_t)source->num_qvel * sizeof(double));
 }
 
 /* mj_forward without actuators. */

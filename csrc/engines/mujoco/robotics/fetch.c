@@ -1,6 +1,7 @@
 /* Fetch-v4: an arm whose gripper actions move, to a place, or so that a block or a puck gets there. The grip's place
  * when the arm is in position, and the height of the object there, are the view's init_numbers. */
 #include "engines/mujoco/robotics/mocap_arm.h"
+#include "engines/mujoco/robotics/rotations.h"
 
 /* What a task is. */
 typedef struct fetch {
@@ -131,7 +132,7 @@ static void write_observation(const be_batch *b, int64_t lane, const be_rows *ro
     if (task_of(b)->object) {
         const double *object = be_mujoco_read_of(b, lane, OBJECT);
         double away[3], euler[3], linear[3], angular[3];
-        mocap_euler(be_mujoco_read_of(b, lane, OBJECT_FRAME), euler);
+        rotation_euler_of_matrix(be_mujoco_read_of(b, lane, OBJECT_FRAME), euler);
         mocap_velocity(b, lane, &object_motion, AXES, linear, angular);
         for (int k = 0; k < 3; k++) away[k] = object[k] - grip[k];
         for (int k = 0; k < 3; k++) linear[k] -= velocity[k];

@@ -3,7 +3,6 @@
 #define BE_MUJOCO_MOCAP_ARM_H
 
 #include "engines/mujoco/robotics/goals.h"
-#include "numpy_loops.h"
 
 /* What a task reads of the hand, and of where a body moves: the row of its part of MuJoCo's cdof (or the first of
  * several), that of its tree's centre of mass, and of the site at which it is looked at. */
@@ -46,16 +45,6 @@ static inline void mocap_velocity(const be_batch *b, int64_t lane, const mocap_m
     if (!angular) return;
     be_numpy_matvec3(turns, qvel, nv, view->fused_matvec, angular);
     for (int k = 0; k < 3; k++) angular[k] *= dt;
-}
-
-/* A matrix as rotations around x, y and z. */
-static inline void mocap_euler(const double *mat, double *euler) {
-    static const double least = 4 * 2.220446049250313e-16;
-    const double length = sqrt(mat[8] * mat[8] + mat[5] * mat[5]);
-    const int regular = length > least;
-    euler[0] = regular ? -be_numpy_arctan2(mat[5], mat[8]) : 0.0;
-    euler[1] = -be_numpy_arctan2(-mat[2], length);
-    euler[2] = regular ? -be_numpy_arctan2(mat[1], mat[0]) : -be_numpy_arctan2(-mat[3], mat[4]);
 }
 
 #endif
