@@ -15,11 +15,12 @@ from helpers.parity import Case
 IDS = batchenv.list_envs("robotics")
 MAZES = [env_id for env_id in IDS if "Maze_" in env_id]
 FETCH = [env_id for env_id in IDS if env_id.startswith("Fetch")]
+HANDS = [env_id for env_id in IDS if env_id.startswith("Hand")]
 
 
 class Numbered:
     """mujoco, with numbers as the members of its enums. The package compares numbers of models with members, which are
-    no numbers since MuJoCo 4, so that Fetch stops at an assertion there. This is all that it lacks."""
+    no numbers since MuJoCo 4, so that Fetch and the hands stop at an assertion there. This is all that it lacks."""
 
     def __getattr__(self, name):
         value = getattr(mujoco, name)
@@ -84,3 +85,47 @@ def towards_objects(env, step):
     target = targets[0 if step < 12 else 1 if step < 22 else 2 if step > 26 or not picks else 1]
     fingers = np.full(len(goal), 1 if step < 22 else -1)
     return np.column_stack([np.clip(8 * (target - grip), -1, 1), fingers]).astype(np.float32)
+
+
+def grasping(env, step):
+    """Actions of hands that close around the object, and open again, each finger in its own time."""
+    shape = env.action_space.shape
+    rng = np.random.default_rng(step // 12)
+    closed = np.sin(step / 9 + np.arange(shape[0])[:, None])
+    return np.clip(0.8 * closed + rng.uniform(-0.6, 0.6, shape), -1, 1).astype(np.float32)
+
+
+def extremes(env, step):
+    """Actions at the bounds of hands' joints, held for ten steps, with 0 among them."""
+    return np.random.default_rng(step // 10).choice([-1, 0, 1], env.action_space.shape).astype(np.float32)
+
+
+class Held:
+    """The data of a hand's env, with the function that the package's code looks for in it."""
+
+    def __init__(self, data):
+        self._data = data
+
+    def __getattr__(self, name):
+        return getattr(self._data, name)
+
+    def get_joint_qpos(self, name):
+        return self._data.joint(name).qpos[3:].copy()
+
+
+def with_rotations_kept(env_id, **keywords):
+    """One of the package's hands, which can draw goals with target_rotation="ignore" and "fixed"."""
+    env = make_robotics(env_id, **keywords)
+    inner = env.unwrapped
+    sample = inner._sample_goal
+
+    def sample_goal():
+        data = inner.data
+        inner.data = Held(data)
+        try:
+            return sample()
+        finally:
+            inner.data = data
+
+    inner._sample_goal = sample_goal
+    return env

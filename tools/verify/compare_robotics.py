@@ -7,7 +7,8 @@ It needs `pip install gymnasium-robotics`; BATCHENV_ISA chooses the instruction 
 stepped one by one. A lane is a seed. Each id is played three times, in each autoreset mode: with its own keywords and
 random actions, held for 5 steps, in episodes of a third of the steps; then mazes with goals that move, and with
 episodes that end at goals, for which balls go straight; and Fetch twice with actions that bring hands and objects to
-goals, in episodes of 50 steps. Exit status 1: something differs.
+goals, in episodes of 50 steps; and hands with other keywords and actions that close and open them, and with actions at
+their bounds, in episodes of 25 steps. Exit status 1: something differs.
 """
 
 import argparse
@@ -17,9 +18,21 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests"))
 from helpers.parity import MODES, play
-from helpers.robotics import FETCH, IDS, of, towards_goals, towards_objects
+from helpers.robotics import FETCH, HANDS, IDS, extremes, grasping, of, towards_goals, towards_objects
 
 PLAYS = ({}, {"reset_target": True}, {"continuing_task": False})
+
+
+def hand(env_id, grasps):
+    """One of the two plays of hands."""
+    if not grasps:
+        case = of(env_id, max_episode_steps=25)
+    elif "Reach" in env_id:
+        case = of(env_id, distance_threshold=0.1)
+    else:
+        case = of(env_id, rotation_threshold=1.0, randomize_initial_position=False)
+    vars(case)["policy"] = grasping if grasps else extremes
+    return case
 
 
 def differs(env_id, keywords, mode, options):
@@ -28,6 +41,8 @@ def differs(env_id, keywords, mode, options):
     if keywords and env_id in FETCH:
         case = of(env_id)
         vars(case)["policy"] = towards_objects
+    elif keywords and env_id in HANDS:
+        case = hand(env_id, keywords == PLAYS[1])
     elif keywords and env_id.startswith("Point"):
         vars(case)["policy"] = towards_goals
     try:

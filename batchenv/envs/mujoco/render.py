@@ -6,7 +6,7 @@ import functools
 import os
 import sys
 import warnings
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -87,8 +87,8 @@ class MuJoCoDrawer(Drawer):
     """Draws lanes with one OpenGL context, each through a camera of its own. Made once per BatchEnv.
 
     lanes: the `library.Lanes`. settings: arguments of Gymnasium's MujocoRenderer. shown: the `shown.Shown`. follows:
-        the body that cameras look at; None: they stay where they are. evaluated: whether pictures show what mj_forward
-        makes of lanes' states, and not the last step's results.
+        the body that cameras look at; None: they stay where they are. see: what makes a model and data, which hold the
+        last step's results, what pictures show; its third argument is what the lane's state has. None: they stay so.
     """
 
     def __init__(
@@ -99,11 +99,11 @@ class MuJoCoDrawer(Drawer):
         batch: Any,
         shown: Any,
         follows: int | None = None,
-        evaluated: bool = False,
+        see: Callable[[Any, Any, dict[str, Any]], None] | None = None,
     ):
         self._batch = batch
         self._shown: Any = shown
-        self._follows, self._evaluated = follows, evaluated
+        self._follows, self._see = follows, see
         self._lanes: Any = lanes
         self._mode = mode
         self._settings = settings
@@ -155,6 +155,7 @@ class MuJoCoDrawer(Drawer):
         mode "human"."""
         refuse_fork("env.render()")
         mujoco, _ = load()
+        state = self._batch.state() if self._see else {}
         drawer = self._open() if self._drawer is None else self._drawer
         viewer, pictures, elapsed = drawer._get_viewer(self._mode), [], self._batch.elapsed()
         viewer.make_context_current()  # another environment may have drawn since
@@ -163,8 +164,8 @@ class MuJoCoDrawer(Drawer):
             viewer.model = model
             self._heights = upload_heights(model, viewer.con, self._heights)
             viewer.data = self._lanes.data(lane, elapsed[lane] > 0, self._data, model)
-            if self._evaluated:
-                mujoco.mj_forward(model, viewer.data)
+            if self._see:
+                self._see(model, viewer.data, {name: values[lane] for name, values in state.items()})
             if self._mode != "human":
                 if lane not in self._cameras:  # looks at where the model is now, as in Gymnasium's first picture
                     viewer.cam = mujoco.MjvCamera()

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from batchenv.arguments.numbers import integer
-from batchenv.envs.mujoco import library, mazes, packages, rotations, tasks
+from batchenv.envs.mujoco import library, mazes, packages, reads, rotations, tasks
 
 _INSTALL = 'pip install "batchenv[robotics]" (of what gymnasium-robotics depends on, only mujoco is needed)'
 
@@ -262,7 +262,9 @@ class Hand(GoalTask):
                 "joints are to be, from -1 to 1 of their range"
             )
         if not isinstance(self._value("initial_qpos"), dict | None):
-            raise TypeError(f"initial_qpos={self._value('initial_qpos')!r} must be a dict, {{name of a joint: position}}")
+            raise TypeError(
+                f"initial_qpos={self._value('initial_qpos')!r} must be a dict, {{name of a joint: position}}"
+            )
         return result
 
     def _read(self, xml):
@@ -289,6 +291,7 @@ class Hand(GoalTask):
 class HandReach(Hand):
     """HandReach-v3."""
 
+    FINGERS = ("ff", "mf", "rf", "lf", "th")
     file = "reach"
     initial = {
         f"robot0:{name}": angle
@@ -309,10 +312,19 @@ class HandReach(Hand):
 
     def _numbers(self, data):
         try:
-            tips = [data.site(f"robot0:S_{finger}tip").xpos for finger in ("ff", "mf", "rf", "lf", "th")]
+            tips = [data.site(f"robot0:S_{finger}tip").xpos for finger in self.FINGERS]
             return np.concatenate([*tips, data.body("robot0:palm").xpos])
         except KeyError as problem:  # a name that the model does not have
             raise ValueError(f"xml_file: {problem}") from None
+
+    def see(self, model, data, state, params):
+        goal = state["goal"].reshape(5, 3)
+        tips = [data.site(f"robot0:S_{finger}tip").xpos.copy() for finger in self.FINGERS]
+        for name, places in (("target", goal), ("finger", tips)):
+            for finger, place in enumerate(places):
+                site = model.site(f"{name}{finger}")
+                site.pos = place - (data.site(site.id).xpos - site.pos)
+        super().see(model, data, state, params)
 
     def rewards(self, params, achieved, desired):
         distances = np.linalg.norm(achieved - desired, axis=-1)
@@ -323,6 +335,16 @@ class HandReach(Hand):
 
 class HandManipulate(Hand):
     """HandManipulate-v1: an object in the hand."""
+
+    def see(self, model, data, state, params):
+        mujoco, target = library.load()[0], data.joint("target:joint")
+        target.qpos, target.qvel = state["goal"], 0
+        if params["target_position"] == "ignore":
+            target.qpos[0] += 0.15  # beside the object, which does not have to be there
+        hidden = mujoco.mj_name2id(model, mujoco.mjtObj.mjOBJ_GEOM, "object_hidden")
+        if hidden >= 0:
+            model.geom_rgba[hidden, 3] = 1
+        super().see(model, data, state, params)
 
     def _numbers(self, data):
         return rotations.parallel().ravel()
@@ -367,19 +389,55 @@ class HandManipulatePen(HandManipulate):
     file = "manipulate_pen"
 
 
-class HandManipulateBlockTouch(HandManipulate):
+class HandTouch(HandManipulate):
+    """Hands with touch sensors."""
+
+    SEEN = ("on_touch", "always", "off")
+    own = (
+        *HandManipulate.own,
+        ("touch_visualisation", "on_touch", "pictures show touch sensors in red where they feel something ('on_touch'), "
+         "as the model has them ('always'), or not ('off')"),
+    )  # fmt: skip
+
+    def to_core(self, keywords):
+        seen = keywords.get("touch_visualisation", "on_touch")
+        if seen not in self.SEEN:
+            raise ValueError(f"touch_visualisation={seen!r} must be one of {list(self.SEEN)}")
+        return super().to_core(keywords)
+
+    def _read(self, xml):
+        model = super()._read(xml)
+        if self._value("touch_visualisation") == "off":
+            for _, site in self._sensors(model):
+                model.site(site).rgba[3] = 0
+        return model
+
+    @staticmethod
+    def _sensors(model: Any) -> list[tuple[int, str]]:
+        """The numbers of touch sensors, and the names of their sites."""
+        names = enumerate(reads.names(library.load()[0], model, "sensor"))
+        return [(k, name.replace("robot0:TS_", "robot0:T_")) for k, name in names if "robot0:TS_" in name]
+
+    def see(self, model, data, state, params):
+        super().see(model, data, state, params)
+        if self._value("touch_visualisation") == "on_touch":
+            for sensor, site in self._sensors(model):
+                model.site(site).rgba = (1, 0, 0, 0.5) if data.sensordata[sensor] != 0 else (0, 0.5, 0, 0.2)
+
+
+class HandManipulateBlockTouch(HandTouch):
     """A block, and touch sensors."""
 
     file = "manipulate_block_touch_sensors"
 
 
-class HandManipulateEggTouch(HandManipulate):
+class HandManipulateEggTouch(HandTouch):
     """An egg, and touch sensors."""
 
     file = "manipulate_egg_touch_sensors"
 
 
-class HandManipulatePenTouch(HandManipulate):
+class HandManipulatePenTouch(HandTouch):
     """A pen, and touch sensors."""
 
     file = "manipulate_pen_touch_sensors"

@@ -79,4 +79,6 @@ def parallel() -> _Array:
         angles *= quarter
         if all((angles != other).any() for other in found):
             found.append(angles)
-    return np.array([quat_of(angles) for angles in found])
+    quats = np.array([quat_of(angles) for angles in found])
+    quats.flags.writeable = False
+    return quats

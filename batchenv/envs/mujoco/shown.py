@@ -17,11 +17,13 @@ from batchenv.system import memory
 
 
 class Shown:
-    """Makes the models of `lanes` as they are to be seen. batch: what has the lanes' state."""
+    """Makes the models of `lanes` as they are to be seen. batch: what has the lanes' state. copies: whoever borrows a
+    model changes it."""
 
-    def __init__(self, lanes: library.Lanes, batch: Any, rows: Sequence[Row]):
+    def __init__(self, lanes: library.Lanes, batch: Any, rows: Sequence[Row], copies: bool = False):
         self._lanes, self._batch = lanes, batch
         self._places: list[Place] = find(library.load()[0], lanes.model, rows)
+        self._copies = copies or bool(self._places)
         self._like: Any = None  # what the model that `borrowed` yields was copied from
         self._lent: Any = None
 
@@ -41,9 +43,9 @@ class Shown:
         state = self._batch.state() if self._places else {}
         for lane in chosen:
             model = self._lanes.source.model(lane)
-            if self._places and self._like is not model:
+            if self._copies and self._like is not model:
                 self._like, self._lent = model, copy.copy(model)
-            yield self._put(self._lent, state, lane) if self._places else model
+            yield self._put(self._lent, state, lane) if self._copies else model
 
     def _put(self, model: Any, state: dict[str, Any], lane: int) -> Any:
         for place in self._places:

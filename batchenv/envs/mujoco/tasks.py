@@ -85,7 +85,7 @@ class Task(Translator):
     follows: int | None = None  # the body that a free camera looks at; None: it stays where it is, as Gymnasium's does
     unlimited = False  # actuators without limits take any action
     fresh = False  # see library.Lanes
-    seen_evaluated = False  # pictures show what mj_forward makes of a lane, as if the reference's env had called it
+    seen_evaluated = False  # pictures show what `see` makes of a lane, and not the last step's results
     ranges: Sequence[str] = ()
     shown: Sequence[Row] = ()
     acting: Sequence[str] = ()
@@ -306,8 +306,19 @@ class Task(Translator):
         else:
             follows = None
         return MuJoCoDrawer(
-            self.lanes, mode, settings, batch, Shown(self.lanes, batch, self.shown), follows, self.seen_evaluated
+            self.lanes,
+            mode,
+            settings,
+            batch,
+            Shown(self.lanes, batch, self.shown, self.seen_evaluated),
+            follows,
+            (lambda *seen: self.see(*seen, batch.get_params())) if self.seen_evaluated else None,
         )
+
+    def see(self, model: Any, data: Any, state: dict[str, Any], params: dict[str, Any]) -> None:
+        """Makes a model of a lane and its data what pictures show, as if the reference's env had called mj_forward.
+        state: the lane's. params: the batch's parameters."""
+        library.load()[0].mj_forward(model, data)
 
     def keywords(self) -> dict[str, Any]:
         """Values of KEYWORDS that make the same environment again. To be called after `to_core`."""
