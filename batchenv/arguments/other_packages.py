@@ -83,10 +83,10 @@ FAMILIES = (
     OtherFamily(
         "Gymnasium-Robotics",
         "mujoco.robotics",
-        "(Hand(Reach|Manipulate)|AdroitHand|FrankaKitchen).*-v\\d",
+        "(AdroitHand|FrankaKitchen).*-v\\d",
         "gymnasium-robotics",
-        "and batchenv.make('gymnasium_robotics:{id}', num_envs) steps it (the Hand and FrankaKitchen tasks of release "
-        "1.4.2 need mujoco<4)",
+        "and batchenv.make('gymnasium_robotics:{id}', num_envs) steps it (the FrankaKitchen task of release 1.4.2 "
+        "needs mujoco<4)",
     ),
     OtherFamily(
         "Pgx",

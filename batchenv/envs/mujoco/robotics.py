@@ -294,20 +294,21 @@ class HandReach(Hand):
     FINGERS = ("ff", "mf", "rf", "lf", "th")
     file = "reach"
     initial = {
-        f"robot0:{name}": angle
+        f"robot0:{finger}J{joint}": angle
         for finger, angles in {
             "WR": (-0.31973286565062153, -0.16514339750464327),
             "FF": (0.6705281001412586, 0.7126053607727917, 0.32028208333591573, 0.14340512546557435),
             "MF": (0.7323156897425923, 0.7659800313729842, 0.3152655251085491, 0.000246444303701037),
             "RF": (0.6699446327514138, 0.7119514095008576, 0.36743546201985233, 0.00038520700007378114),
-            "LF": (0.704096378652974, 0.7415570009679252, 0.39872030433433003, -0.13615534724474673, 0.0525442258033891),
+            "LF": (
+                0.704096378652974, 0.7415570009679252, 0.39872030433433003, -0.13615534724474673, 0.0525442258033891
+            ),
             "TH": (
                 -0.7894883021600622, -0.0015229223564485414, -0.014515151997119306, 0.5506291436028695,
                 0.003673823825070126,
             ),
         }.items()
         for joint, angle in enumerate(angles)
-        for name in [f"{finger}J{joint}"]
     }  # fmt: skip
 
     def _numbers(self, data):
@@ -395,9 +396,13 @@ class HandTouch(HandManipulate):
     SEEN = ("on_touch", "always", "off")
     own = (
         *HandManipulate.own,
-        ("touch_visualisation", "on_touch", "pictures show touch sensors in red where they feel something ('on_touch'), "
-         "as the model has them ('always'), or not ('off')"),
-    )  # fmt: skip
+        (
+            "touch_visualisation",
+            "on_touch",
+            "pictures show touch sensors in red where they feel something ('on_touch'), as the model has them "
+            "('always'), or not ('off')",
+        ),
+    )
 
     def to_core(self, keywords):
         seen = keywords.get("touch_visualisation", "on_touch")

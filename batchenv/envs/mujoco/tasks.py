@@ -312,7 +312,7 @@ class Task(Translator):
             batch,
             Shown(self.lanes, batch, self.shown, self.seen_evaluated),
             follows,
-            (lambda *seen: self.see(*seen, batch.get_params())) if self.seen_evaluated else None,
+            (lambda *seen: self.see(*seen, params=batch.get_params())) if self.seen_evaluated else None,
         )
 
     def see(self, model: Any, data: Any, state: dict[str, Any], params: dict[str, Any]) -> None:
