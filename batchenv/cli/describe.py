@@ -132,11 +132,34 @@ def _many(family: str, ids: list[str]) -> Iterator[str]:
     if not any(name.startswith(start) for name in ids):
         start = start.lower()
     short = [name for name in ids if name.startswith(start) and name.endswith(end)]
-    yield f"  {start}NAME{end}, where NAME is one of:"
-    yield from _wrapped(name.removeprefix(start).removesuffix(end) for name in short)
-    if len(short) < len(ids):
-        yield "  and:"
-        yield from _wrapped(name for name in ids if name not in short)
+    if short:
+        yield f"  {start}NAME{end}, where NAME is one of:"
+        yield from _wrapped(name.removeprefix(start).removesuffix(end) for name in short)
+        yield from ["  and:"] * (len(short) < len(ids))
+    yield from _wrapped(_folded([name for name in ids if name not in short]))
+
+
+def _folded(ids: list[str]) -> Iterator[str]:
+    """Ids, with X-v4, XDense-v4, X_A-v4 and X_ADense-v4 as X[_A][Dense]-v4, and with all versions of one in one."""
+    versions: dict[str, list[str]] = {}
+    for name in ids:
+        stem, _, version = name.rpartition("-")
+        versions.setdefault(stem, []).append(version)
+    ends = {stem: f"-{'/'.join(these)}" for stem, these in versions.items()}
+    for stem in versions:
+        plain = stem.removesuffix("Dense")
+        if plain != stem and ends.get(plain) == f"[Dense]{ends[stem]}":
+            del ends[stem]
+        elif ends.get(f"{stem}Dense") == ends[stem]:
+            ends[stem] = f"[Dense]{ends[stem]}"
+    for stem in [*ends]:
+        longer = [other for other in ends if other.startswith(f"{stem}_") and ends[other] == ends[stem]]
+        if stem in ends and longer:
+            parts = "|".join(other.removeprefix(stem) for other in longer)
+            ends[stem] = f"[{parts}]{ends[stem]}"
+            for other in longer:
+                del ends[other]
+    yield from (f"{stem}{end}" for stem, end in ends.items())
 
 
 def _wrapped(words: Iterable[str]) -> list[str]:

@@ -1,6 +1,7 @@
 """python -m batchenv."""
 
 import importlib.util
+import itertools
 import json
 import re
 import shutil
@@ -71,6 +72,19 @@ def test_list_begins_with_the_small_families():
     counts = [int(line.split()[1]) for line in atari.splitlines() if "games, " in line]
     assert sum(counts) == len(batchenv.list_envs("atari")) and len(counts) == 3
     assert atari.count("Breakout") == 1  # not in three spellings
+
+
+def test_list_folds_ids_that_differ_in_a_part():
+    """X[_A|_B][Dense]-v4/v5 stands for twelve ids."""
+    section = run("list").stdout.partition("\nGymnasium-Robotics: ")[2].partition("\n\n")[0]
+    ids = []
+    for folded in section.partition("\n")[2].replace("\n", " ").split(","):
+        parts = re.split(r"[][]+", folded.strip().replace("-", "[-", 1))
+        choices = [parts[0:1], *(["", *part.split("|")] for part in parts[1:-1] if part)]
+        versions = parts[-1].removeprefix("-").split("/")
+        ids += ["".join(chosen) + f"-{version}" for chosen in itertools.product(*choices) for version in versions]
+    assert sorted(ids) == sorted(batchenv.list_envs("robotics"))
+    assert "AntMaze_Large[_Diverse_G|_Diverse_GR][Dense]-v4/v5" in section
 
 
 def test_list_without_the_extras():

@@ -69,13 +69,14 @@ def test_millions_of_draws():
 # ---- NumPy's functions
 
 
-@pytest.mark.parametrize("name", ["exp", "log", "log1p", "cosh", "tanh", "sin", "cos", "arctan2"])
+@pytest.mark.parametrize("name", ["exp", "log", "log1p", "cosh", "tanh", "sin", "cos", "arccos", "arctan2"])
 def test_numpy_functions(name):
     """One number at a time, as kernels call them, gives what NumPy gives for arrays and for scalars."""
     from batchenv import _core
 
     function, rng = getattr(np, name), np.random.default_rng(1)
     x = np.abs(rng.standard_normal(4000)) * np.tile([1e-8, 0.1, 3.0, 40.0], 1000)
+    x = np.sin(x) if name == "arccos" else x
     arguments = (x, rng.standard_normal(4000)) if function.nin == 2 else (x,)
     ours = np.array([_core.numpy_function(name, *values) for values in zip(*arguments, strict=True)])
     assert ours.tobytes() == function(*arguments).tobytes()

@@ -199,7 +199,7 @@ static void draw_goal(be_batch *b, int64_t lane) {
 
 /* Objects that have fallen out of the hand start again. */
 static int start(be_batch *b, int64_t lane, const be_rows *rows, be_error *error) {
-    enum { TRIES = 100 };
+    enum { TRIES = 1000 };
     int tries = 0;
     be_mujoco_clear_info(b, lane, rows);
     do {
