@@ -227,7 +227,7 @@ cdef class PlannedLanes(SavedLanes):
 
     def option_values(self, dict options):
         """Options of a reset, checked, as float64 numbers in the order of the type's table."""
-        cdef double numbers[BE_MAX_PARAMS]
+        cdef double numbers[BE_MAX_OPTIONS]
         self.params.fill_options(options, numbers)
         return np.array([numbers[k] for k in range(len(self.params.option_rows))])
 

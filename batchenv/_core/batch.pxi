@@ -49,7 +49,7 @@ cdef class Batch(PlannedLanes):
     def queue_reset(self, seeds, dict options):
         """Sends all lanes to be reset. seeds: as in `reset`. The results of lanes in flight are dropped as soon as the
         arguments are known to be right."""
-        cdef double numbers[BE_MAX_PARAMS]
+        cdef double numbers[BE_MAX_OPTIONS]
         cdef double *values = NULL
         if options:
             values = numbers

@@ -63,14 +63,21 @@ cdef int _take_numpy_loops() except -1:
     cdef int function, k
     for function in range(BE_NUMPY_FUNCTIONS):
         found = getattr(np, be_numpy_names[function].decode())
-        ufunc = <PyUFuncObject *><PyObject *>found
-        for k in range(ufunc.ntypes):
-            if all(ufunc.types[k * ufunc.nargs + i] == cnp.NPY_DOUBLE for i in range(ufunc.nargs)):
-                be_numpy_set(<be_numpy_function>function, ufunc.functions[k], ufunc.data[k])
-                break
-        else:
-            raise ImportError(f"NumPy {np.__version__} has no {found.__name__} of float64 that batchenv can call")
+        ufunc, k = <PyUFuncObject *><PyObject *>found, _float64_loop(found)
+        be_numpy_set(<be_numpy_function>function, ufunc.functions[k], ufunc.data[k])
+    ufunc, k = <PyUFuncObject *><PyObject *>np.matmul, _float64_loop(np.matmul)
+    be_numpy_set_matmul(ufunc.functions[k], ufunc.data[k])
     return 0
+
+
+cdef int _float64_loop(found) except -1:
+    """Which of a ufunc's loops is that for float64."""
+    cdef PyUFuncObject *ufunc = <PyUFuncObject *><PyObject *>found
+    cdef int k
+    for k in range(ufunc.ntypes):
+        if all(ufunc.types[k * ufunc.nargs + i] == cnp.NPY_DOUBLE for i in range(ufunc.nargs)):
+            return k
+    raise ImportError(f"NumPy {np.__version__} has no {found.__name__} of float64 that batchenv can call")
 
 
 def numpy_function(str name, double x, double y=0):
@@ -78,6 +85,12 @@ def numpy_function(str name, double x, double y=0):
     _choose_math()
     cdef int function = [known.decode() for known in be_numpy_names].index(name)
     return be_numpy_call(<be_numpy_function>function, x, y)
+
+
+def numpy_dot(const double[::1] x, const double[::1] y):
+    """What kernels get from NumPy as the dot of as many numbers, one or more."""
+    _choose_math()
+    return be_numpy_dot_of(&x[0], &y[0], min(len(x), len(y)))
 
 
 def _choose_function(str name, cnp.ndarray x, cnp.ndarray y=None):

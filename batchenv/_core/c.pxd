@@ -318,6 +318,8 @@ cdef extern from "batchenv.h" nogil:
     double be_param_of(const be_batch *, int, int64_t)
 
 cdef extern from "core/params.h" nogil:
+    enum:
+        BE_MAX_OPTIONS
     int be_batch_configure(be_batch *, const double *, const double *const *, be_error *)
     int be_batch_check_options(const be_batch *, const double *, be_error *)
 
@@ -511,6 +513,10 @@ cdef extern from "numpy_loops.h" nogil:
     const char *const be_numpy_names[BE_NUMPY_FUNCTIONS]
     void be_numpy_set(be_numpy_function, be_numpy_loop *, void *)
     double be_numpy_call(be_numpy_function, double, double)
+
+cdef extern from "numpy_dot.h" nogil:
+    void be_numpy_set_matmul(be_numpy_loop *, void *)
+    double be_numpy_dot_of(const double *, const double *, int64_t)
 
 cdef extern from "numpy/ufuncobject.h":
     ctypedef struct PyUFuncObject:

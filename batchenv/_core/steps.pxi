@@ -9,7 +9,7 @@ cdef class SteppedLanes(Lanes):
         """Resets lanes and returns the observations. seeds: an int (lane i gets seed + i), a list with an int or None
         per lane, or None. mask: None or a bool array, checked by the caller. options: those of the type's table.
         Without a mask, the results of lanes in flight are dropped as soon as the arguments are known to be right."""
-        cdef double numbers[BE_MAX_PARAMS]
+        cdef double numbers[BE_MAX_OPTIONS]
         cdef be_rows arrays
         cdef be_call call
         cdef cnp.ndarray mask_array

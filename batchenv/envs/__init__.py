@@ -32,8 +32,8 @@ def translator(type_name: str) -> Translator:
     made = Translator()
     if family.translators:
         with importing:
-            module = importlib.import_module(family.translators)
-            found = (getattr(module, name, None) for name in (*names, family.default))
+            modules = [importlib.import_module(name) for name in family.translators.split()]
+            found = (getattr(module, name, None) for name in (*names, family.default) for module in modules)
             made = next((one for one in found if isinstance(one, type) and issubclass(one, Translator)), Translator)()
     made.type_name = type_name
     return made

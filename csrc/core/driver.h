@@ -5,6 +5,7 @@
 
 #include "core/agenda.h"
 #include "core/episode.h"
+#include "core/params.h"
 #include "core/rows.h"
 #include "core/system/numa.h"
 #include "core/transform.h"
@@ -29,7 +30,7 @@ struct be_driver {
     be_table outer;  /* what comes in and goes out */
     size_t raw_bytes, observation_bytes; /* a row of the observation that is transformed, before and after */
     be_rows final;                       /* SAME_STEP: the batch's own rows */
-    double default_options[BE_MAX_PARAMS];
+    double default_options[BE_MAX_OPTIONS];
     be_transform transform;
     double *coefficients;         /* with rescale: transform.gradient and transform.intercept point into it */
     uint64_t configured;          /* how often params have been set */

@@ -4,6 +4,8 @@
 
 #include "batchenv.h"
 
+enum { BE_MAX_OPTIONS = 128 }; /* of a type's resets */
+
 /* Makes room for the batch's spaces, and copies the map and the texts of be_batch_options. To be called once, before
  * the type's open(). */
 int be_params_open(be_batch *batch, const be_grid *grid, const char *const *texts, be_error *error);

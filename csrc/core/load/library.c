@@ -1,5 +1,6 @@
 #include "core/load/library.h"
 
+#include "core/params.h"
 #include "core/system/shared.h"
 
 #include <math.h>
@@ -337,11 +338,12 @@ static int check_value(const be_param *param, double value, const place *at) {
     }
 }
 
-static int check_params(const be_param *table, place at) {
-    const char *names[BE_MAX_PARAMS];
+/* most: how many rows a table of params or options may have. */
+static int check_params(const be_param *table, int most, place at) {
+    const char *names[BE_MAX_OPTIONS];
     for (at.row = 0; is_row(table + at.row, &at); at.row++) {
         const be_param *param = &table[at.row];
-        if (at.row == BE_MAX_PARAMS) return bad(&at, NO_END);
+        if (at.row == most) return bad(&at, NO_END);
         if (!is_word(param->name)) return bad(&at, NO_WORD);
         if (is_twice(param->name, names, at.row)) return bad(&at, "has the name of a row before it: choose another");
         if ((unsigned)param->kind > BE_PARAM_TEXT) return bad(&at, "has a kind that is not in be_param_kind");
@@ -470,9 +472,9 @@ static int check_type(const be_env_type *type, const be_table_bytes *bytes, be_e
     ENDED(state);
     if (check_fields(type->state, at) != BE_OK) return BE_ERROR_VALUE;
     ENDED(params);
-    if (type->params && check_params(type->params, at) != BE_OK) return BE_ERROR_VALUE;
+    if (type->params && check_params(type->params, BE_MAX_PARAMS, at) != BE_OK) return BE_ERROR_VALUE;
     ENDED(options);
-    if (type->options && check_params(type->options, at) != BE_OK) return BE_ERROR_VALUE;
+    if (type->options && check_params(type->options, BE_MAX_OPTIONS, at) != BE_OK) return BE_ERROR_VALUE;
     ENDED(ids);
     if (check_ids(type, at) != BE_OK) return BE_ERROR_VALUE;
     ENDED(reads);

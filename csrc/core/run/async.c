@@ -49,7 +49,7 @@ struct be_async {
     unsigned char *action_memory;
     be_item *items;
     uint8_t *seen; /* per lane: scratch memory of be_async_check */
-    double options[BE_MAX_PARAMS];
+    double options[BE_MAX_OPTIONS];
     const double *chosen_options;
     uint64_t configured;                           /* the params for which lane_ns was measured */
     alignas(BE_CACHE_LINE) _Atomic double lane_ns; /* on another cache line than what workers read all the time */

@@ -55,19 +55,20 @@ int be_mujoco_advance(be_batch *batch, int64_t lane, const be_rows *rows, int un
     }
 }
 
-/* What was of the lane's last episode is of no use in the next one. */
-static int leave_behind(be_batch *batch, int64_t lane, be_error *error) {
+/* What was of the lane's last episode is of no use in the next one. placed: 1: the task has written what acts on the
+ * lane's model. */
+static int leave_behind(be_batch *batch, int64_t lane, int placed, be_error *error) {
     int64_t *fingerprint = &((int64_t *)batch->state[MJ_FINGERPRINT])[lane];
     be_mujoco_drop_ahead(batch, lane);
     const int is_new = be_mujoco_is_new(batch, lane);
-    if (is_new) be_mujoco_begin_acting(batch, lane);
+    if (is_new && !placed) be_mujoco_begin_acting(batch, lane);
     *fingerprint = be_mujoco_source_of(batch)->fingerprint;
     return be_mujoco_settle_model(batch, lane, is_new, error);
 }
 
 static int begin_with(be_batch *batch, int64_t lane, int warm, be_error *error) {
     int unstable;
-    const int status = leave_behind(batch, lane, error);
+    const int status = leave_behind(batch, lane, 1, error);
     if (status != BE_OK) return status;
     return be_mujoco_run(batch, lane, be_mujoco_call_begin, &(const be_mujoco_order){.warm = warm}, &unstable, error);
 }
@@ -93,7 +94,7 @@ int be_mujoco_begin_warm(be_batch *batch, int64_t lane, be_error *error) {
 
 int be_mujoco_reset(be_batch *batch, int64_t lane, be_error *error) {
     int unstable;
-    const int status = leave_behind(batch, lane, error);
+    const int status = leave_behind(batch, lane, 0, error);
     if (status != BE_OK) return status;
     return be_mujoco_run(batch, lane, be_mujoco_call_reset, &(const be_mujoco_order){0}, &unstable, error);
 }
