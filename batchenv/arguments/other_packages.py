@@ -83,7 +83,7 @@ FAMILIES = (
     OtherFamily(
         "Gymnasium-Robotics",
         "mujoco.robotics",
-        "(AdroitHand|FrankaKitchen).*-v\\d",
+        "FrankaKitchen.*-v\\d",
         "gymnasium-robotics",
         "and batchenv.make('gymnasium_robotics:{id}', num_envs) steps it (the FrankaKitchen task of release 1.4.2 "
         "needs mujoco<4)",

@@ -10,12 +10,13 @@ import numpy as np
 
 import batchenv
 from helpers.mujoco import mujoco
-from helpers.parity import Case
+from helpers.parity import Case, assert_same
 
 IDS = batchenv.list_envs("robotics")
 MAZES = [env_id for env_id in IDS if "Maze_" in env_id]
 FETCH = [env_id for env_id in IDS if env_id.startswith("Fetch")]
 HANDS = [env_id for env_id in IDS if env_id.startswith("Hand")]
+ADROIT = [env_id for env_id in IDS if env_id.startswith("Adroit")]
 
 
 class Numbered:
@@ -129,3 +130,56 @@ def with_rotations_kept(env_id, **keywords):
 
     inner._sample_goal = sample_goal
     return env
+
+
+# ---- Adroit
+
+
+def as_bool(infos):
+    """Infos in which the reference's `success`, of objects that are numpy.bool_ or None, is an array of bool."""
+    return {
+        key: as_bool(value) if isinstance(value, dict) else value.astype(bool) if key == "success" else value
+        for key, value in infos.items()
+    }
+
+
+def excuse_objects(result, expected, begun):
+    """A case's `excuse` for Adroit: Gymnasium's vector env makes no array of bool of what is numpy.bool_."""
+    del begun
+    assert_same(result[4], as_bool(expected[4]))
+    result[4] = expected[4]
+
+
+def adroit(env_id, **both):
+    """A case of Adroit."""
+    case = of(env_id, **both)
+    vars(case)["excuse"] = excuse_objects
+    return case
+
+
+def adroit_starts(name, rng):
+    """Values of the option initial_state_dict from which each part of the task's rewards is in reach: doors that are
+    open, nails that are in the board, pens that are turned as the target, balls that are at theirs."""
+    size = {"Door": 30, "Hammer": 33, "Pen": 30, "Relocate": 36}[name]
+
+    def start(**places):
+        qpos, qvel = rng.normal(0, 0.05, size), rng.normal(0, 0.2, size)
+        return {"qpos": qpos, "qvel": qvel, **{key: np.array(value, np.float64) for key, value in places.items()}}
+
+    if name == "Door":
+        starts = [start(door_body_pos=[-0.25, 0.3, 0.3]) for _ in range(5)]
+        for one, angle in zip(starts, [0, 0.5, 1.2, 1.349, 1.5], strict=True):
+            one["qpos"][-2:] = angle, 1.5
+    elif name == "Hammer":
+        starts = [start(board_pos=[0.07, -0.02, 0.2]) for _ in range(5)]
+        for one, nail, height in zip(starts, [0, 0.075, 0.085, 0.0895, 0.0905], [0, 0, 0.1, 0.2, 0], strict=True):
+            one["qpos"][-7], one["qpos"][-6:] = nail, [0, height, 0, 0, 0, 0]
+    elif name == "Pen":
+        starts = [start(desired_orien=[1, 0.02 * k, 0, 0]) for k in range(5)]
+        for one, turn, fallen in zip(starts, [0, 0.2, 0.36, 0.8, 0], [0, 0.02, 0.03, 0.1, 0.2], strict=True):
+            one["qpos"][-6:] = [fallen, 0, 0, 0, -1.57 + turn, 0]
+    else:
+        starts = [start(obj_pos=[0.1, 0, 0.04], target_pos=[0.1, 0.01 * k, 0.2]) for k in range(5)]
+        for one, height in zip(starts, [0, 0.03, 0.09, 0.12, 0.16], strict=True):
+            one["qpos"][-6:] = [0, 0, height, 0, 0, 0]
+    return starts
