@@ -6,20 +6,38 @@ of episodes, infos and random streams.
 It needs `pip install gymnasium-robotics`; BATCHENV_ISA chooses the instruction set, and BATCHENV_PHYSICS=0 has lanes
 stepped one by one. A lane is a seed. Each id is played three times, in each autoreset mode: with its own keywords and
 random actions, held for 5 steps, in episodes of a third of the steps; then mazes with goals that move, and with
-episodes that end at goals, for which balls go straight; and Fetch twice with actions that bring hands and objects to
-goals, in episodes of 50 steps; and hands with other keywords and actions that close and open them, and with actions at
-their bounds, in episodes of 25 steps. Exit status 1: something differs.
+episodes that end at goals, for which balls go straight; Fetch twice with actions that bring hands and objects to goals,
+in episodes of 50 steps; hands with other keywords and actions that close and open them, and with actions at their
+bounds, in episodes of 25 steps; Adroit twice with starts that a reset gives to every other lane; and FrankaKitchen
+twice with forces that bring things to their goals. Exit status 1: something differs.
 """
 
 import argparse
+import re
 import sys
 import warnings
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests"))
-from helpers.parity import MODES, play
-from helpers.robotics import FETCH, HANDS, IDS, extremes, grasping, of, towards_goals, towards_objects
+import numpy as np
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests"))
+from helpers.kitchen import kitchen, push_things
+from helpers.parity import MODES, play
+from helpers.robotics import (
+    ADROIT,
+    FETCH,
+    HANDS,
+    IDS,
+    adroit,
+    adroit_starts,
+    extremes,
+    grasping,
+    of,
+    towards_goals,
+    towards_objects,
+)
+
+KEEPING = {"remove_task_when_completed": False, "terminate_on_tasks_completed": False}
 PLAYS = ({}, {"reset_target": True}, {"continuing_task": False})
 
 
@@ -37,6 +55,23 @@ def hand(env_id, grasps):
 
 def differs(env_id, keywords, mode, options):
     """What differs first, or None; and how many episodes ended."""
+    case = case_of(env_id, keywords, options)
+    try:
+        return None, play(case, options.steps, mode, options.seeds)[0]
+    except AssertionError as problem:
+        return str(problem).splitlines()[0], 0
+
+
+def case_of(env_id, keywords, options):
+    if env_id in ADROIT:
+        case = adroit(env_id, max_episode_steps=options.steps // 3)
+        starts = adroit_starts(re.findall("[A-Z][a-z]+", env_id)[2], np.random.default_rng(len(keywords)))
+        vars(case)["starts"] = {"initial_state_dict": starts[PLAYS.index(keywords) + 1]} if keywords else None
+        return case
+    if "Kitchen" in env_id:
+        case = kitchen(max_episode_steps=options.steps // 3, **(KEEPING if "continuing_task" in keywords else {}))
+        vars(case)["look"] = push_things if keywords else None
+        return case
     case = of(env_id, max_episode_steps=options.steps // 3, **keywords)
     if keywords and env_id in FETCH:
         case = of(env_id)
@@ -45,10 +80,7 @@ def differs(env_id, keywords, mode, options):
         case = hand(env_id, keywords == PLAYS[1])
     elif keywords and env_id.startswith("Point"):
         vars(case)["policy"] = towards_goals
-    try:
-        return None, play(case, options.steps, mode, options.seeds)[0]
-    except AssertionError as problem:
-        return str(problem).splitlines()[0], 0
+    return case
 
 
 def main():

@@ -48,7 +48,7 @@ add_family(
 add_family(
     Family(
         "Gymnasium-Robotics",
-        translators="batchenv.envs.mujoco.robotics batchenv.envs.mujoco.adroit",
+        translators="batchenv.envs.mujoco.robotics batchenv.envs.mujoco.adroit batchenv.envs.mujoco.kitchen",
         extra="robotics",
         packages=("mujoco", "gymnasium_robotics"),
         gymnasium="gymnasium_robotics.envs.",
