@@ -81,14 +81,6 @@ FAMILIES = (
         "MuJoCo Playground", "mujoco.playground", f"MuJoCoPlayground/.*|({_PLAYGROUND}).*-v1", "playground", _OWN_API
     ),
     OtherFamily(
-        "Gymnasium-Robotics",
-        "mujoco.robotics",
-        "FrankaKitchen.*-v\\d",
-        "gymnasium-robotics",
-        "and batchenv.make('gymnasium_robotics:{id}', num_envs) steps it (the FrankaKitchen task of release 1.4.2 "
-        "needs mujoco<4)",
-    ),
-    OtherFamily(
         "Pgx",
         "pgx",
         "((Chinese)?Go\\d+x\\d+|TicTacToe|ConnectFour|Hex|Othello|KuhnPoker|LeducHoldem|Play2048|AnimalShogi|Backgammon|"

@@ -74,7 +74,6 @@ ELSEWHERE = [  # an id that EnvPool or the package has, the package, and the id 
     ("Mjlab-Velocity-Rough-Unitree-G1", "mjlab", ""),
     ("MyoSuite/myoElbowPose1D6MRandom-v0", "myosuite", "myosuite:myoElbowPose1D6MRandom-v0"),
     ("PandaPickCube-v1", "playground", ""),
-    ("FrankaKitchen-v1", "gymnasium-robotics", "gymnasium_robotics:FrankaKitchen-v1"),
     ("Go9x9-v1", "pgx", ""),
     ("D1Basic-v1", "vizdoom", "vizdoom.gymnasium_wrapper:VizdoomBasic-v1"),
     ("MiniGrid-WFC-MazeSimple-v0", "minigrid", "minigrid:MiniGrid-WFC-MazeSimple-v0"),

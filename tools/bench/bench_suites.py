@@ -4,11 +4,11 @@
         [--seconds 0.3] [--only walker] [--pixels]
 
 Contenders take turns, with the same random actions (each held for five steps in gymnasium-robotics), episodes that end
-and begin included; the package steps one environment after the other. Printed are microseconds per step of one lane
-(medians of the rounds), and how many times as long the others take. With one thread these are processor times, with
-more wall times. Who is not installed is left out: EnvPool has wheels for Python 3.12, and brings a MuJoCo of its own.
-With --pixels, for DM Control, which needs MUJOCO_GL=egl or osmesa, pictures of 84 x 84 pixels are observed; OpenGL may
-use all processors for them, so times are wall times.
+and begin included; the package steps one environment, or 16 of gymnasium-robotics one after the other. Printed are
+microseconds per step of one lane (medians of the rounds), and how many times as long the others take. With one thread
+these are processor times, with more wall times. Who is not installed is left out: EnvPool has wheels for Python 3.12,
+and brings a MuJoCo of its own. With --pixels, for DM Control, which needs MUJOCO_GL=egl or osmesa, pictures of 84 x 84
+pixels are observed; OpenGL may use all processors for them, so times are wall times.
 """
 
 import argparse
@@ -34,7 +34,7 @@ except ImportError:
 class DmControl:
     """The DM Control suite."""
 
-    package, hold = "dm_control", 1
+    package, hold, copies = "dm_control", 1, 1
     names = ["-".join(both) for both in dm_control.names()]
 
     @staticmethod
@@ -56,7 +56,7 @@ class DmControl:
 class Robotics:
     """gymnasium-robotics."""
 
-    package, hold = "gymnasium-robotics", 5
+    package, hold, copies = "gymnasium-robotics", 5, 16
     names = batchenv.list_envs("robotics")
 
     @staticmethod
@@ -67,13 +67,15 @@ class Robotics:
     def reference(name, pixels):
         from helpers.robotics import make_robotics
 
-        env = make_robotics(name)
-        env.reset(seed=0)
+        envs = [make_robotics(name) for _ in range(Robotics.copies)]
+        for lane, env in enumerate(envs):
+            env.reset(seed=lane)
 
         def step(actions):
-            *_, terminated, truncated, _ = env.step(actions[0].astype(np.float32))
-            if terminated or truncated:
-                env.reset()
+            for env, action in zip(envs, actions, strict=False):
+                *_, terminated, truncated, _ = env.step(action.astype(env.action_space.dtype))
+                if terminated or truncated:
+                    env.reset()
 
         return step
 
@@ -141,7 +143,7 @@ def main():
             actions = actions_of(env, lanes, family.hold)
             pool = of_envpool(pool_id, lanes, threads, options.pixels)
             contenders = {"ours": (env.step, lanes), "EnvPool": (pool, lanes)}
-            contenders[family.package] = (of_package(family, name, options.pixels), 1)
+            contenders[family.package] = (of_package(family, name, options.pixels), min(family.copies, lanes))
             contenders = {name: both for name, both in contenders.items() if both[0]}
             costs = {name: [] for name in contenders}
             for repeat in range(options.rounds + 1):  # the first one warms up
