@@ -408,6 +408,17 @@ def test_a_param_that_no_call_could_set_is_told(walk, name):
     refused(walk, '"step_cost"', f'"{name}"', rf'row 1 of \.params \("{name}"\) has the name of a keyword that make')
 
 
+def test_types_may_have_128_options(walk):
+    rows = [f'    {{"o{k}", BE_PARAM_FLOAT, 0, 0, 1, NULL, "x"}},\n' for k in range(129)]
+    edit(walk, "/* 4.", f"static const be_param options[] = {{\n{''.join(rows[:128])}    {{0}},\n}};\n\n/* 4.")
+    edit(walk, ".params = params,", ".params = params, .options = options,")
+    env = batchenv.make(batchenv.compile(walk).ids[0], 2)
+    env.reset(options={"o0": 1, "o127": np.array([0.5, 1.0])})
+    with pytest.raises(ValueError, match="reset option o127=2"):
+        env.reset(options={"o127": 2})
+    refused(walk, rows[127], rows[127] + rows[128], r"row 128 of \.options .* has to end the table")
+
+
 @pytest.mark.parametrize(
     ("table", "index"), [("ports", 2), ("state", 1), ("params", 2), ("ids", 1), ("options", 0)], ids=lambda case: case
 )
