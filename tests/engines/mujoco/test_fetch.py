@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import batchenv
-from batchenv.envs.mujoco.robotics import asset
+from batchenv.envs.mujoco.goals import asset
 from helpers.begun import begun
 from helpers.mujoco import mujoco
 from helpers.parity import MODES, assert_same, assert_streams_same, follow, play
