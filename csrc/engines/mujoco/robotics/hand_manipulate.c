@@ -12,46 +12,27 @@ enum { TURN_IGNORED, TURN_FIXED, TURN_XYZ, TURN_Z, TURN_PARALLEL };
 static const char *const turns[] = {"ignore", "fixed", "xyz", "z", "parallel", NULL};
 enum { TOUCH_OFF, TOUCH_SENSORDATA, TOUCH_BOOLEAN, TOUCH_LOG };
 static const char *const touches[] = {"off", "sensordata", "boolean", "log", NULL};
+/* clang-format off */
 #define PARAMS(distance, draws_turn, ignores_z)                                                                        \
     HAND_SHARED_PARAMS("-(10 * distance + angle)", distance),                                                          \
-        [TARGET_PLACE] = {"target_position",                                                                           \
-                          BE_PARAM_CHOICE,                                                                             \
-                          PLACE_RANDOM,                                                                                \
-                          0,                                                                                           \
-                          0,                                                                                           \
-                          places,                                                                                      \
-                          "where the object is to be: anywhere, where it starts, or at a random place"},               \
-        [TARGET_TURN] = {"target_rotation",                                                                            \
-                         BE_PARAM_CHOICE,                                                                              \
-                         TURN_XYZ,                                                                                     \
-                         0,                                                                                            \
-                         0,                                                                                            \
-                         turns,                                                                                        \
-                         "how it is to be turned: anyhow, as at the start, at random around any axis or around z, or " \
-                         "so that its sides are parallel to the hand's but for z"},                                    \
-        [DRAWS_PLACE] = {"randomize_initial_position",     BE_PARAM_BOOL, 1, 0, 1, NULL,                               \
-                         "objects start at random places", .per_lane = 1},                                             \
-        [DRAWS_TURN] = {"randomize_initial_rotation",                                                                  \
-                        BE_PARAM_BOOL,                                                                                 \
-                        draws_turn,                                                                                    \
-                        0,                                                                                             \
-                        1,                                                                                             \
-                        NULL,                                                                                          \
-                        "objects start turned at random, in the way of target_rotation",                               \
-                        .per_lane = 1},                                                                                \
-        [TURN_NEAR] = HAND_THRESHOLD("rotation_threshold", 0.1, "how close to the goal's angle is there, rad"),        \
-        [IGNORES_Z] = {"ignore_z_target_rotation",         BE_PARAM_BOOL, ignores_z, 0, 1, NULL,                       \
-                       "the angle around z does not count"}
+    [TARGET_PLACE] = {"target_position", BE_PARAM_CHOICE, PLACE_RANDOM, 0, 0, places,                                  \
+                      "where the object is to be: anywhere, where it starts, or at a random place"},                   \
+    [TARGET_TURN] = {"target_rotation", BE_PARAM_CHOICE, TURN_XYZ, 0, 0, turns,                                        \
+                     "how it is to be turned: anyhow, as at the start, at random around any axis or around z, or so "  \
+                     "that its sides are parallel to the hand's but for z"},                                           \
+    [DRAWS_PLACE] = {"randomize_initial_position", BE_PARAM_BOOL, 1, 0, 1, NULL,                                       \
+                     "objects start at random places", .per_lane = 1},                                                 \
+    [DRAWS_TURN] = {"randomize_initial_rotation", BE_PARAM_BOOL, draws_turn, 0, 1, NULL,                               \
+                    "objects start turned at random, in the way of target_rotation", .per_lane = 1},                   \
+    [TURN_NEAR] = HAND_THRESHOLD("rotation_threshold", 0.1, "how close to the goal's angle is there, rad"),            \
+    [IGNORES_Z] = {"ignore_z_target_rotation", BE_PARAM_BOOL, ignores_z, 0, 1, NULL,                                   \
+                   "the angle around z does not count"}
+#define TOUCH_PARAM                                                                                                    \
+    [TOUCH] = {"touch_get_obs", BE_PARAM_CHOICE, TOUCH_SENSORDATA, 0, 0, touches,                                      \
+               "what is observed of touch sensors: nothing, forces, whether there is one, or log(1 + force)"}
+/* clang-format on */
 static const be_param params[] = {PARAMS(0.01, 1, 0), {0}};
 static const be_param pen_params[] = {PARAMS(0.05, 0, 1), {0}};
-#define TOUCH_PARAM                                                                                                    \
-    [TOUCH] = {"touch_get_obs",                                                                                        \
-               BE_PARAM_CHOICE,                                                                                        \
-               TOUCH_SENSORDATA,                                                                                       \
-               0,                                                                                                      \
-               0,                                                                                                      \
-               touches,                                                                                                \
-               "what is observed of touch sensors: nothing, forces, whether there is one, or log(1 + force)"}
 static const be_param touch_params[] = {PARAMS(0.01, 1, 0), TOUCH_PARAM, {0}};
 static const be_param pen_touch_params[] = {PARAMS(0.05, 0, 1), TOUCH_PARAM, {0}};
 
@@ -217,14 +198,11 @@ MJ_RESET(reset, start)
 /* ---- types ---------------------------------------------------------------------------------------------- */
 
 /* `touch` and `value`: one more setting, or NULL and NULL. */
+/* clang-format off */
 #define ID(name_, place, turn, reward, touch, value)                                                                   \
-    {                                                                                                                  \
-        name_ "-v1", 100, NULL, {                                                                                      \
-            {"target_position", .text = place}, {"target_rotation", .text = turn}, {"reward_type", .text = reward}, {  \
-                touch, .text = value                                                                                   \
-            }                                                                                                          \
-        }                                                                                                              \
-    }
+    {name_ "-v1", 100, NULL, {{"target_position", .text = place}, {"target_rotation", .text = turn},                   \
+                              {"reward_type", .text = reward}, {touch, .text = value}}}
+/* clang-format on */
 #define IDS_OF(name_, place, turn, touch, value)                                                                       \
     ID(name_, place, turn, "sparse", touch, value), ID(name_ "Dense", place, turn, "dense", touch, value)
 #define IDS(name_, place, turn) IDS_OF("HandManipulate" name_, place, turn, NULL, NULL)
