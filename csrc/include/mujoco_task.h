@@ -201,6 +201,24 @@ double *be_mujoco_mocap_quat_of(const be_batch *batch, int64_t lane);
 typedef void be_mujoco_pinning(const be_batch *batch, int64_t lane, double *qpos);
 int be_mujoco_open_pinning(be_batch *batch, const void *engine, be_mujoco_pinning *pin, be_error *error);
 
+/* For tasks whose episodes begin after hundreds of MuJoCo's steps that are the same in all episodes of a kind, such as
+ * an arm's way to where it starts. open() says how many kinds there are, with be_mujoco_keep_kinds after
+ * be_mujoco_open() and the like. be_mujoco_begin_alike starts an episode at the end of these steps, which follow on
+ * mj_resetData, with controls and mocap bodies as `approach` has them; the lane's arrays are as after any other step.
+ * The first lane of a kind takes the steps, others get its results, so all of a kind must have the same model. Lanes
+ * with models of their own take the steps themselves. Fields that act on the model are to be written before. */
+typedef struct be_mujoco_approach {
+    int64_t steps;
+    const double *controls, *mocap_pos, *mocap_quat; /* of all actuators and all mocap bodies */
+} be_mujoco_approach;
+int be_mujoco_keep_kinds(be_batch *batch, int64_t kinds, be_error *error);
+int be_mujoco_begin_alike(be_batch *batch, int64_t lane, int64_t kind, const be_mujoco_approach *approach,
+                          be_error *error);
+
+/* The positions with which the lane's next step begins, to be changed where they are to be others than those that the
+ * task goes on to read. */
+double *be_mujoco_next_positions_of(const be_batch *batch, int64_t lane);
+
 /* The activations of the lane's actuators, where the model has such: a start that follows from the physics may write
  * them after be_mujoco_reset(). The array "act", which a task may read, shows them after be_mujoco_evaluate(). */
 double *be_mujoco_activations_of(const be_batch *batch, int64_t lane);

@@ -57,3 +57,13 @@ add_family(
         bench_lanes=64,
     )
 )
+add_family(
+    Family(
+        "Meta-World",
+        translators="batchenv.envs.mujoco.metaworld",
+        extra="metaworld",
+        packages=("mujoco", "metaworld"),
+        note="tasks of an arm",
+        bench_lanes=64,
+    )
+)

@@ -9,6 +9,7 @@
 
 #include "engines/mujoco/numpy_sums.h"
 #include "engines/mujoco/pictures.h"
+#include "engines/mujoco/tolerance.h"
 #include "mujoco_task.h"
 #include "numpy_loops.h"
 #include "random_state.h"
@@ -156,52 +157,34 @@ static __attribute__((unused)) int64_t dm_num_hinges(const be_mujoco_view *view)
     return count;
 }
 
-/* ---- rewards: dm_control.utils.rewards.tolerance, outside of the bounds -------------------------------- */
+/* ---- rewards: more of tolerance.h ---------------------------------------------------------------------- */
 
-/* How far x is outside of the bounds, in margins; inside, 0 or less. */
-static inline double dm_beyond(double x, double lower, double upper, double margin) {
-    return (x < lower ? lower - x : x - upper) / margin;
-}
-#define DM_WITHIN(x, lower, upper) ((lower) <= (x) && (x) <= (upper))
-
-/* With a margin of 0. */
-static inline double dm_within(double x, double lower, double upper) { return DM_WITHIN(x, lower, upper) ? 1.0 : 0.0; }
-
-/* The default, a gaussian. Of a number, whose square is NumPy's power; and of an element of an array. */
+/* The default, a gaussian. Of a number, and of an element of an array. */
 static inline double dm_gaussian(const be_batch *batch, double x, double lower, double upper, double margin) {
-    if (DM_WITHIN(x, lower, upper)) return 1.0;
-    const double scaled = dm_beyond(x, lower, upper, margin) * be_constant_of(batch, DM_SCALE, 0);
-    return be_numpy_exp(-0.5 * be_math.pow(scaled, 2));
+    return be_gaussian(x, lower, upper, margin, be_constant_of(batch, DM_SCALE, 0));
 }
 static inline double dm_gaussian_of_array(const be_batch *batch, double x, double lower, double upper, double margin) {
-    if (DM_WITHIN(x, lower, upper)) return 1.0;
-    const double scaled = dm_beyond(x, lower, upper, margin) * be_constant_of(batch, DM_SCALE, 0);
+    if (BE_WITHIN(x, lower, upper)) return 1.0;
+    const double scaled = be_beyond(x, lower, upper, margin) * be_constant_of(batch, DM_SCALE, 0);
     return be_numpy_exp(-0.5 * (scaled * scaled));
 }
 
 static inline double dm_linear(double x, double lower, double upper, double margin, double at_margin) {
-    if (DM_WITHIN(x, lower, upper)) return 1.0;
-    const double scaled = dm_beyond(x, lower, upper, margin) * (1 - at_margin);
+    if (BE_WITHIN(x, lower, upper)) return 1.0;
+    const double scaled = be_beyond(x, lower, upper, margin) * (1 - at_margin);
     return fabs(scaled) < 1 ? 1 - scaled : 0.0;
 }
 
 /* 0.1 at the margin. */
 static inline double dm_reciprocal(double x, double lower, double upper, double margin) {
-    if (DM_WITHIN(x, lower, upper)) return 1.0;
-    return 1 / (fabs(dm_beyond(x, lower, upper, margin)) * (1 / 0.1 - 1) + 1);
-}
-
-/* Of a number, 0.1 at the margin. */
-static inline double dm_long_tail(double x, double lower, double upper, double margin) {
-    if (DM_WITHIN(x, lower, upper)) return 1.0;
-    const double scaled = dm_beyond(x, lower, upper, margin) * sqrt(1 / 0.1 - 1);
-    return 1 / (be_math.pow(scaled, 2) + 1);
+    if (BE_WITHIN(x, lower, upper)) return 1.0;
+    return 1 / (fabs(be_beyond(x, lower, upper, margin)) * (1 / 0.1 - 1) + 1);
 }
 
 /* Around 0, of an element of an array. */
 static inline double dm_quadratic_of_array(double x, double margin) {
     if (x == 0) return 1.0;
-    const double scaled = dm_beyond(x, 0, 0, margin);
+    const double scaled = be_beyond(x, 0, 0, margin);
     return fabs(scaled) < 1 ? 1 - scaled * scaled : 0.0;
 }
 
@@ -247,7 +230,7 @@ static __attribute__((unused)) int dm_prepare(be_setup *setup, const dm_task *ta
         action->low[i] = fmax(view->control_low[i], -DM_MOST);
         action->high[i] = fmin(view->control_high[i], DM_MOST);
     }
-    setup->constants[DM_SCALE] = sqrt(-2 * be_numpy_log(0.1));
+    setup->constants[DM_SCALE] = be_gaussian_scale();
     return BE_OK;
 }
 

@@ -1,5 +1,6 @@
 /* What the tasks have in common: steps and resets of a lane, their spaces, and what snapshots hold of a lane. */
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "engines/mujoco/inside.h"
@@ -92,6 +93,30 @@ int be_mujoco_begin_warm(be_batch *batch, int64_t lane, be_error *error) {
     return begin_with(batch, lane, !be_mujoco_is_new(batch, lane), error);
 }
 
+int be_mujoco_begin_alike(be_batch *batch, int64_t lane, int64_t kind, const be_mujoco_approach *approach,
+                          be_error *error) {
+    const be_mujoco_source *source = be_mujoco_source_of(batch);
+    const be_mujoco_lane *handles = be_mujoco_lane_of(batch, lane);
+    const size_t bytes = (size_t)source->record_size * sizeof(double);
+    int unstable, status = leave_behind(batch, lane, 1, error);
+    if (status != BE_OK) return status;
+    be_mujoco_kind *kept = &source->kinds[kind];
+    const int alike = !handles->own && !be_mujoco_has_callbacks(source);
+    if (alike && __atomic_load_n(&kept->stage, __ATOMIC_ACQUIRE) == MJ_KEPT_NOW) {
+        memcpy(handles->state, kept->record, bytes);
+        return BE_OK;
+    }
+    const be_mujoco_order order = {.steps = approach->steps, .approach = approach};
+    status = be_mujoco_run(batch, lane, be_mujoco_call_approach, &order, &unstable, error);
+    int32_t stage = MJ_NOT_KEPT;
+    if (status == BE_OK && alike &&
+        __atomic_compare_exchange_n(&kept->stage, &stage, MJ_BEING_KEPT, 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) {
+        memcpy(kept->record, handles->state, bytes);
+        __atomic_store_n(&kept->stage, MJ_KEPT_NOW, __ATOMIC_RELEASE);
+    }
+    return status;
+}
+
 int be_mujoco_reset(be_batch *batch, int64_t lane, be_error *error) {
     int unstable;
     const int status = leave_behind(batch, lane, 0, error);
@@ -149,6 +174,10 @@ double *be_mujoco_mocap_quat_of(const be_batch *batch, int64_t lane) {
 }
 double *be_mujoco_mocap_pos_of(const be_batch *batch, int64_t lane) {
     return be_mujoco_mocap_quat_of(batch, lane) - 3 * be_mujoco_source_of(batch)->num_mocap;
+}
+
+double *be_mujoco_next_positions_of(const be_batch *batch, int64_t lane) {
+    return be_mujoco_lane_of(batch, lane)->state + 1; /* after the time */
 }
 
 double *be_mujoco_next_velocities_of(const be_batch *batch, int64_t lane) {
@@ -293,9 +322,24 @@ int be_mujoco_open_pinning(be_batch *batch, const void *engine, be_mujoco_pinnin
     return status;
 }
 
-/* Everything except the clock belongs to the caller. */
+int be_mujoco_keep_kinds(be_batch *batch, int64_t kinds, be_error *error) {
+    be_mujoco_source *source = batch->engine;
+    const size_t table = (size_t)kinds * sizeof *source->kinds, size = (size_t)source->record_size;
+    unsigned char *block = calloc(1, table + (size_t)kinds * size * sizeof(double));
+    if (!block) {
+        be_mujoco_close(batch);
+        return be_fail(error, BE_ERROR_MEMORY, -1, "there is no memory to keep %lld starts", (long long)kinds);
+    }
+    source->kinds = (be_mujoco_kind *)block;
+    for (int64_t k = 0; k < kinds; k++) source->kinds[k].record = (double *)(block + table) + (size_t)k * size;
+    return BE_OK;
+}
+
+/* All but the clock and the starts that are kept belongs to the caller. */
 void be_mujoco_close(be_batch *batch) {
-    (void)batch;
+    be_mujoco_source *source = batch->engine;
+    free(source->kinds);
+    source->kinds = NULL;
     be_mujoco_close_guard();
 }
 

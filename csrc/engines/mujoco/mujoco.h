@@ -111,6 +111,13 @@ typedef struct be_mujoco_acting {
     const int64_t *floats;
 } be_mujoco_acting;
 
+/* A start that is kept. */
+enum { MJ_NOT_KEPT, MJ_BEING_KEPT, MJ_KEPT_NOW };
+typedef struct be_mujoco_kind {
+    int32_t stage;  /* MJ_NOT_KEPT, ... */
+    double *record; /* record_size numbers */
+} be_mujoco_kind;
+
 enum { MJ_CALLBACKS = 7 };
 extern const char *const be_mujoco_callback_names[MJ_CALLBACKS];
 
@@ -244,6 +251,7 @@ typedef struct be_mujoco_source {
     const be_mujoco_stage *stage; /* NULL, except for tasks in NumPy */
     be_mujoco_settling *begin;    /* NULL, except for tasks that settle: their open() sets it */
     be_mujoco_pinning *pin;       /* the same for tasks that hold joints in place */
+    be_mujoco_kind *kinds;        /* starts that are kept, or NULL: see be_mujoco_begin_alike */
     /* Models that are drawn when episodes start: see be_mujoco_draw_model. A lane's row of `drawn` says what its model
      * is (a number of the pool's models, counted from 1, or MJ_DRAWN_...), and which numbers were drawn for it. */
     int64_t num_drawn, num_pool;

@@ -222,6 +222,18 @@ void be_mujoco_call_step(const be_mujoco_source *source, const be_mujoco_lane *l
     store_state(source, lane, slot);
 }
 
+void be_mujoco_call_approach(const be_mujoco_source *source, const be_mujoco_lane *lane, be_mujoco_slot *slot,
+                             const be_mujoco_order *order) {
+    const be_mujoco_approach *approach = order->approach;
+    double *mocap = lane->state + source->input_at + source->num_input - 7 * source->num_mocap;
+    renew(source, lane, slot);
+    copy_state(source, lane, slot, lane->state);
+    memcpy(mocap, approach->mocap_pos, (size_t)(3 * source->num_mocap) * sizeof *mocap);
+    memcpy(mocap + 3 * source->num_mocap, approach->mocap_quat, (size_t)(4 * source->num_mocap) * sizeof *mocap);
+    memcpy(lane->arrays[MJ_CTRL], approach->controls, (size_t)source->num_ctrl * sizeof(double));
+    be_mujoco_call_step(source, lane, slot, order);
+}
+
 /* Does anew, in data with the state `before`, what a step has ended with: mj_step or, where joints have been put in
  * place, mj_forward, so that there is all that belongs to them. */
 static void repeat(const be_mujoco_source *source, const be_mujoco_lane *lane, be_mujoco_slot *slot) {

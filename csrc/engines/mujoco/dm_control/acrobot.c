@@ -40,7 +40,7 @@ static double reward(const be_batch *b, int64_t lane) {
     const double *target = be_mujoco_read_of(b, lane, TARGET), *tip = be_mujoco_read_of(b, lane, TIP);
     const double radius = be_mujoco_read_of(b, lane, RADIUS)[0];
     const double distance = dm_distance(b, tip, target, 3);
-    return be_param_of(b, SPARSE, lane) != 0 ? dm_within(distance, 0, radius) : dm_gaussian(b, distance, 0, radius, 1);
+    return be_param_of(b, SPARSE, lane) != 0 ? be_within(distance, 0, radius) : dm_gaussian(b, distance, 0, radius, 1);
 }
 
 static const dm_task task = {2, sizes, start, write_observation, reward};

@@ -54,8 +54,8 @@ static double reward(const be_batch *b, int64_t lane) {
     const int64_t poles = be_mujoco_of(b)->num_body - 2 < MOST ? be_mujoco_of(b)->num_body - 2 : MOST;
     if (be_param_of(b, SPARSE, lane) != 0) {
         double inside = 1;
-        for (int64_t k = 0; k < poles; k++) inside *= dm_within(frames[9 * k + 8], .995, 1);
-        return dm_within(place, -.25, .25) * inside;
+        for (int64_t k = 0; k < poles; k++) inside *= be_within(frames[9 * k + 8], .995, 1);
+        return be_within(place, -.25, .25) * inside;
     }
     double upright[MOST], slowest = 1;
     for (int64_t k = 0; k < poles; k++) {

@@ -36,7 +36,7 @@ static void write_observation(const be_batch *b, int64_t lane, double *row) {
 
 static double reward(const be_batch *b, int64_t lane) {
     const double height = be_mujoco_read_of(b, lane, TORSO)[2] - be_mujoco_read_of(b, lane, FOOT)[2];
-    const double standing = dm_within(height, 0.6, 2);
+    const double standing = be_within(height, 0.6, 2);
     if (be_param_of(b, HOPPING, lane) != 0)
         return standing * dm_linear(be_mujoco_read_of(b, lane, VELOCITY)[0], 2, HUGE_VAL, 1, 0.5);
     return standing * ((dm_small_controls(b, lane) + 4) / 5);

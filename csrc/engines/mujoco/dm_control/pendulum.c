@@ -29,7 +29,7 @@ static void write_observation(const be_batch *b, int64_t lane, double *row) {
 
 static double reward(const be_batch *b, int64_t lane) {
     const double bound = be_numpy_cos(8 * (M_PI / 180)); /* 8 degrees from upright */
-    return dm_within(be_mujoco_read_of(b, lane, FRAME)[8], bound, 1);
+    return be_within(be_mujoco_read_of(b, lane, FRAME)[8], bound, 1);
 }
 
 static const dm_task task = {2, sizes, start, write_observation, reward};

@@ -63,7 +63,7 @@ static double reward(const be_batch *b, int64_t lane) {
     const double radii = MJ_FIELD(b, RADIUS, double, lane)[0] + be_mujoco_read_of(b, lane, FINGER_SIZE)[0];
     double away[2];
     look(b, lane, away);
-    return dm_within(be_norm(away, 2, be_mujoco_of(b)->fused_dot), 0, radii);
+    return be_within(be_norm(away, 2, be_mujoco_of(b)->fused_dot), 0, radii);
 }
 
 static const dm_task task = {3, sizes, start, write_observation, reward};

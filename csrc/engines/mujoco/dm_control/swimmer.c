@@ -65,7 +65,7 @@ static double reward(const be_batch *b, int64_t lane) {
     const double size = be_mujoco_read_of(b, lane, TARGET_SIZE)[0];
     double seen[2];
     look(b, lane, seen);
-    return dm_long_tail(be_norm(seen, 2, be_mujoco_of(b)->fused_dot), 0, size, 5 * size);
+    return be_long_tail(be_norm(seen, 2, be_mujoco_of(b)->fused_dot), 0, size, 5 * size);
 }
 
 static const dm_task task = {3, sizes, start, write_observation, reward};

@@ -1,0 +1,160 @@
+"""Meta-World: finds its models, and draws its goals. The tasks themselves are in csrc/engines/mujoco/metaworld."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+from gymnasium import spaces
+from numpy.typing import NDArray
+
+from batchenv.arguments.numbers import integer
+from batchenv.envs.mujoco import library, packages, tasks
+
+_INSTALL = 'pip install "batchenv[metaworld]" (of what metaworld depends on, only mujoco is needed)'
+_GOALS = 50  # of a task
+_RIGHT = np.array([0.525, 1.025, 0.7])  # bounds of where the hand is
+_LEFT = np.array([-0.525, 0.348, -0.0525])
+_HAND_LOW, _HAND_HIGH = (-0.5, 0.40, 0.05), (0.5, 1, 0.5)  # what most tasks have as bounds of the goal
+
+Bounds = tuple[float, ...]
+
+
+def asset(*parts: str) -> Path:
+    """The path of a file of Meta-World's models. The package is not imported.
+
+    Raises:
+        gymnasium.error.DependencyNotInstalled: the package, or this file of it, is missing.
+    """
+    return packages.file_of("metaworld", "assets", *parts, package="metaworld", install=_INSTALL)
+
+
+class Sawyer(tasks.Task):
+    """Tasks of Meta-World, in which an arm does something with an object.
+
+    file: the model's. body: the one that the field `place` moves, if any. low, high: the bounds between which the
+    numbers of goals are drawn. apart: how far the first of them are from the fourth and fifth, at least. goal_low,
+    goal_high: the bounds in which goals are observed.
+    """
+
+    file: str
+    body: str = ""
+    low: Bounds
+    high: Bounds
+    apart = 0.0
+    goal_low: Bounds = _HAND_LOW
+    goal_high: Bounds = _HAND_HIGH
+    xml_file = None
+    xml_meaning = "another model with the same names: the path of an XML file, or XML text"
+    own = (("goals_seed", 0, "which 50 goals there are: the seed of the package's benchmarks"),)
+    seen_evaluated = True
+
+    # They are only read, and of a translator, so that a property may be in place of the base's class variable.
+    @property
+    def shown(self):  # pyright: ignore[reportIncompatibleVariableOverride]
+        return (("place", "body_pos", "body", self.body, (0, 1, 2)),) if self.body else ()
+
+    @property
+    def acting(self):  # pyright: ignore[reportIncompatibleVariableOverride]
+        return ("place",) if self.body else ()
+
+    @property
+    def fields(self):  # pyright: ignore[reportIncompatibleVariableOverride]
+        return () if self.body else super().fields  # slots have the models that lanes are stepped with
+
+    def to_core(self, keywords):
+        result = super().to_core(keywords)
+        self._hidden = bool(result[0].get("partially_observable", False))
+        integer("goals_seed", self._value("goals_seed"), 0, 2**32 - 1)
+        return result
+
+    def _read(self, xml):
+        model = tasks.read_own(asset("sawyer_xyz", f"{self.file}.xml") if xml is None else xml, "xml_file")
+        welds = model.eq_type == int(library.load()[0].mjtEq.mjEQ_WELD)
+        model.eq_data[welds] = 0, 0, 0, 0, 0, 0, -1, 0, 0, 0, 5  # the hand is to be where the mocap body is
+        return model
+
+    def _goals(self) -> NDArray[np.float64]:
+        """The goals that a benchmark of this task alone has, one per row. It draws two, and keeps the second."""
+        random = np.random.RandomState(self._value("goals_seed"))
+
+        def drawn() -> NDArray[np.float64]:
+            while True:
+                goal = random.uniform(self.low, self.high)
+                if not self.apart or np.linalg.norm(goal[:2] - goal[3:5]) >= self.apart:
+                    return goal
+
+        return np.array([(drawn(), drawn())[1] for _ in range(_GOALS)])
+
+    def _start(self):
+        data = library.load()[0].MjData(self._model)
+        goals = self._goals()
+        numbers = [*goals.shape, *self.goal_low, *self.goal_high, *goals.ravel()]
+        return library.Start(data.qpos.copy(), data.qvel.copy(), 0.0, np.array(numbers, np.float64))
+
+    def observation_space(self, space):
+        hidden = np.zeros(3)
+        bounds = []
+        for hand, gripper, objects, goal in (
+            (_LEFT, -1.0, -np.inf, self.goal_low),
+            (_RIGHT, 1.0, np.inf, self.goal_high),
+        ):
+            frame = np.hstack([hand, gripper, np.full(14, objects)])
+            bounds.append(np.hstack([frame, frame, hidden if self._hidden else goal]))
+        return spaces.Box(*bounds, dtype=np.float64)
+
+
+class SawyerReach(Sawyer):
+    """Meta-World/reach-v3."""
+
+    file = "sawyer_reach_v3"
+    low, high, apart = (-0.1, 0.6, 0.02, -0.1, 0.8, 0.05), (0.1, 0.7, 0.02, 0.1, 0.9, 0.3), 0.15
+    goal_low, goal_high = low[3:], high[3:]
+
+
+class SawyerDoorOpen(Sawyer):
+    """Meta-World/door-open-v3."""
+
+    file, body = "sawyer_door_pull", "door"
+    low, high = (0.0, 0.85, 0.15), (0.1, 0.95, 0.15)
+    goal_low, goal_high = (-0.3, 0.4, 0.1499), (-0.2, 0.5, 0.1501)
+
+
+class SawyerDrawerOpen(Sawyer):
+    """Meta-World/drawer-open-v3."""
+
+    file, body = "sawyer_drawer", "drawer"
+    low, high = (-0.1, 0.9, 0.0), (0.1, 0.9, 0.0)
+
+
+class SawyerDrawerClose(SawyerDrawerOpen):
+    """Meta-World/drawer-close-v3."""
+
+
+class SawyerButtonPressTopdown(Sawyer):
+    """Meta-World/button-press-topdown-v3."""
+
+    file, body = "sawyer_button_press_topdown", "box"
+    low, high = (-0.1, 0.8, 0.115), (0.1, 0.9, 0.115)
+
+
+class SawyerPegInsertSide(Sawyer):
+    """Meta-World/peg-insert-side-v3."""
+
+    file, body = "sawyer_peg_insertion_side", "box"
+    low, high, apart = (0.0, 0.5, 0.02, -0.35, 0.4, -0.001), (0.2, 0.7, 0.02, -0.25, 0.7, 0.001), 0.1
+    goal_low, goal_high = (-0.35 + 0.03, 0.4, -0.001 + 0.13), (-0.25 + 0.03, 0.7, 0.001 + 0.13)
+
+
+class SawyerWindowOpen(Sawyer):
+    """Meta-World/window-open-v3."""
+
+    file, body = "sawyer_window_horizontal", "window"
+    low, high = (-0.1, 0.7, 0.16), (0.1, 0.9, 0.16)
+
+
+class SawyerWindowClose(Sawyer):
+    """Meta-World/window-close-v3."""
+
+    file, body = "sawyer_window_horizontal", "window"
+    low, high = (0.0, 0.75, 0.2), (0.0, 0.9, 0.2)
