@@ -111,6 +111,7 @@ cdef extern from "engines/mujoco/mujoco.h" nogil:
         void *mj_forward
         void *mj_reset_data
         void *mj_rne_post_constraint
+        void *mj_contact_force
         void *mj_get_state
         void *mj_set_state
         void *mju_error
@@ -144,7 +145,8 @@ cdef extern from "engines/mujoco/mujoco.h" nogil:
         const int32_t *joint_limited
         const int32_t *joint_qpos
         int forces, fresh, fused_dot, fused_einsum, fused_matmul
-        int64_t contacts_at
+        int64_t contacts_at, contact_at, contact_bytes, contact_geoms
+        int forward_warms
         int64_t state_size, input_at, num_input, num_trees
         int64_t *kept_bytes
         int64_t row_size, num_arrays
@@ -406,6 +408,7 @@ cdef class MujocoSource(Engine):
         source.mj_forward = _address(functions["mj_forward"])
         source.mj_reset_data = _address(functions["mj_resetData"])
         source.mj_rne_post_constraint = _address(functions["mj_rnePostConstraint"])
+        source.mj_contact_force = _address(functions["mj_contactForce"])
         source.mj_get_state = _address(functions["mj_getState"])
         source.mj_set_state = _address(functions["mj_setState"])
         source.mju_error = _address(functions["mju_error"])
@@ -437,6 +440,8 @@ cdef class MujocoSource(Engine):
         source.num_trees = numbers["num_trees"]
         source.forces, source.fresh = numbers["forces"], numbers["fresh"]
         source.contacts_at = numbers["contacts_at"]
+        source.contact_at, source.contact_bytes, source.contact_geoms = numbers["contact_at"]
+        source.forward_warms = numbers["forward_warms"]
         source.fused_matmul, source.fused_matvec = numbers["fused_matmul"], numbers["fused_matvec"]
         source.fused_dot, source.fused_einsum = numbers["fused_dot"], numbers["fused_einsum"]
         return 0

@@ -32,6 +32,7 @@ _ENGINES = {
     "mjlab": ("mujoco", "mjlab"),
     "dmc": ("mujoco", "dm_control"),
     "robotics": ("mujoco", "gymnasium-robotics"),
+    "metaworld": ("mujoco", "metaworld"),
 }
 # Keywords that change nothing about what lanes do, or that a replay chooses itself.
 _OWN = ("num_envs", "num_threads", "seed", "copy", "batch_size", "thread_affinity", "render_mode")

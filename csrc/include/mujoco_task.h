@@ -215,6 +215,11 @@ int be_mujoco_keep_kinds(be_batch *batch, int64_t kinds, be_error *error);
 int be_mujoco_begin_alike(be_batch *batch, int64_t lane, int64_t kind, const be_mujoco_approach *approach,
                           be_error *error);
 
+/* For tasks that hold joints in place: how firmly geoms press on each other where the last step has ended, N: the sum
+ * over the contacts of each of `count` pairs. It takes an mj_forward. */
+int be_mujoco_press(const be_batch *batch, int64_t lane, const int64_t (*pairs)[2], int64_t count, double *forces,
+                    be_error *error);
+
 /* The positions with which the lane's next step begins, to be changed where they are to be others than those that the
  * task goes on to read. */
 double *be_mujoco_next_positions_of(const be_batch *batch, int64_t lane);

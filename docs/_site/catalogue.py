@@ -29,6 +29,7 @@ INTROS = {  # what the page of a family begins with, in the order of the site; o
     "MuJoCo Playground": "Robots that learn to walk, on a CPU.",
     "mjlab": "Robots that learn to walk, on a CPU.",
     "Gymnasium-Robotics": "Robots with goals, which learners may change in hindsight.",
+    "Meta-World": "An arm that does something with an object: tasks for multi-task learning.",
     "Procgen": "Sixteen games whose levels are drawn from seeds, as a test of generalisation.",
     "Atari": "The Arcade Learning Environment: 108 games, some for several players.",
 }

@@ -140,7 +140,7 @@ def test_families_hold_all_ids():
     assert {entry.family for entry in entries} == set(batchenv.registry.FAMILIES) > {"classic control", "Atari"}
     for entry in entries:
         extras = {"MuJoCo": "mujoco", "MuJoCo Playground": "playground", "mjlab": "mjlab", "DM Control": "dmc"}
-        extras |= {"Gymnasium-Robotics": "robotics", "Atari": "atari", "Procgen": "procgen"}
+        extras |= {"Gymnasium-Robotics": "robotics", "Meta-World": "metaworld", "Atari": "atari", "Procgen": "procgen"}
         assert entry.extra == extras.get(entry.family)
 
 

@@ -39,6 +39,7 @@ NEEDS = {
     "Mjlab-": "mjlab",
     "dm_control/": "dm_control",
     "PointMaze": "gymnasium_robotics",
+    "Meta-World/": "metaworld",
     "goal_cell": "gymnasium_robotics",
     "batchenv.jax": "jax",
     **{

@@ -47,6 +47,7 @@ _FUNCTIONS = (
         "mj_forward",
         "mj_resetData",
         "mj_rnePostConstraint",
+        "mj_contactForce",
         "mj_getState",
         "mj_setState",
         "mju_error",
@@ -269,6 +270,7 @@ class Lanes:
             without actuators, as in DM Control.
         acting: fields of the batch's state that are a part of the lanes' models.
         start: where episodes start; None: where the model does.
+        presses: the task asks how firmly geoms press on each other.
 
     Attributes:
         alone: why no lanes are stepped together; [] if they are.
@@ -287,6 +289,7 @@ class Lanes:
         fresh: bool = False,
         acting: Sequence[Acting] = (),
         start: Start | None = None,
+        presses: bool = False,
     ):
         self._given = (model, reads, observed, unlimited)
         self.fresh = fresh
@@ -343,7 +346,8 @@ class Lanes:
         numbers |= {"fused_dot": dot, "fused_einsum": einsum, "fused_matmul": matmul}
         numbers |= {"fused_matvec": matvec}
         numbers |= {"forces": int(any(name in FORCES for name in fields))}
-        numbers |= {"fresh": int(fresh), "contacts_at": contacts_at() if fresh else -1}
+        numbers |= {"fresh": int(fresh), "contacts_at": contacts_at() if fresh or presses else -1}
+        numbers |= {"contact_at": contact_at() if presses else (-1, 0, 0), "forward_warms": int(forward_warms())}
         self.source = _core.MujocoSource(
             self.records,
             model,
@@ -489,6 +493,36 @@ def contacts_at() -> int:
         found = {begin + 4 * k for k in np.flatnonzero(words == data.ncon).tolist()}
         places = found if places is None else places & found
     return places.pop() if places is not None and len(places) == 1 else -1
+
+
+@functools.cache
+def contact_at() -> tuple[int, int, int]:
+    """At which byte mjData has the pointer to its contacts, how many bytes a contact has, and at which of them its two
+    geoms are; (-1, 0, 0) if that cannot be told."""
+    mujoco, _ = load()
+    model = mujoco.MjModel.from_xml_string(_BALLS.format('<geom size=".1"/>'))
+    data = mujoco.MjData(model)
+    mujoco.mj_forward(model, data)
+    begin, first = data.energy.ctypes.data, data.contact.dist  # the pointers follow arrays that the struct has itself
+    words = np.ctypeslib.as_array((ctypes.c_uint64 * 128).from_address(begin + data.energy.nbytes))
+    found = np.flatnonzero(words == first.ctypes.data)  # the first contact is where mjData's arena begins, too
+    if data.ncon != 1 or not len(found) or contacts_at() < 0:
+        return -1, 0, 0
+    place = begin + data.energy.nbytes + 8 * int(found[0]) - data._address
+    return place, first.strides[0], data.contact.geom.ctypes.data - first.ctypes.data
+
+
+@functools.cache
+def forward_warms() -> bool:
+    """Whether mj_forward changes the warm start of the next step, as up to some 3.3 of MuJoCo."""
+    mujoco, _ = load()
+    model = mujoco.MjModel.from_xml_string(_BALLS.format('<geom size=".1"/>'))
+    data = mujoco.MjData(model)
+    mujoco.mj_forward(model, data)
+    before = data.qacc_warmstart.copy()
+    data.qvel[:] = 1
+    mujoco.mj_forward(model, data)
+    return bool((data.qacc_warmstart != before).any())
 
 
 @functools.cache

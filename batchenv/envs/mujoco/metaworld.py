@@ -52,7 +52,8 @@ class Sawyer(tasks.Task):
     # They are only read, and of a translator, so that a property may be in place of the base's class variable.
     @property
     def shown(self):  # pyright: ignore[reportIncompatibleVariableOverride]
-        return (("place", "body_pos", "body", self.body, (0, 1, 2)),) if self.body else ()
+        target = ("target", "site_pos", "site", "goal", (0, 1, 2))
+        return (("place", "body_pos", "body", self.body, (0, 1, 2)), target) if self.body else (target,)
 
     @property
     def acting(self):  # pyright: ignore[reportIncompatibleVariableOverride]
@@ -71,7 +72,7 @@ class Sawyer(tasks.Task):
     def _read(self, xml):
         model = tasks.read_own(asset("sawyer_xyz", f"{self.file}.xml") if xml is None else xml, "xml_file")
         welds = model.eq_type == int(library.load()[0].mjtEq.mjEQ_WELD)
-        model.eq_data[welds] = 0, 0, 0, 0, 0, 0, -1, 0, 0, 0, 5  # the hand is to be where the mocap body is
+        model.eq_data[welds, :11] = 0, 0, 0, 0, 0, 0, -1, 0, 0, 0, 5  # the hand is to be where the mocap body is
         return model
 
     def _goals(self) -> NDArray[np.float64]:
@@ -110,6 +111,20 @@ class SawyerReach(Sawyer):
     file = "sawyer_reach_v3"
     low, high, apart = (-0.1, 0.6, 0.02, -0.1, 0.8, 0.05), (0.1, 0.7, 0.02, 0.1, 0.9, 0.3), 0.15
     goal_low, goal_high = low[3:], high[3:]
+
+
+class SawyerPush(Sawyer):
+    """Meta-World/push-v3."""
+
+    file, presses = "sawyer_push_v3", True
+    low, high, apart = (-0.1, 0.6, 0.02, -0.1, 0.8, 0.01), (0.1, 0.7, 0.02, 0.1, 0.9, 0.02), 0.15
+    goal_low, goal_high = low[3:], high[3:]
+
+
+class SawyerPickPlace(SawyerReach):
+    """Meta-World/pick-place-v3."""
+
+    file, presses = "sawyer_pick_place_v3", True
 
 
 class SawyerDoorOpen(Sawyer):

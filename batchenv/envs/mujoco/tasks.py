@@ -85,6 +85,7 @@ class Task(Translator):
     follows: int | None = None  # the body that a free camera looks at; None: it stays where it is, as Gymnasium's does
     unlimited = False  # actuators without limits take any action
     fresh = False  # see library.Lanes
+    presses = False  # see library.Lanes
     seen_evaluated = False  # pictures show what `see` makes of a lane, and not the last step's results
     ranges: Sequence[str] = ()
     shown: Sequence[Row] = ()
@@ -191,6 +192,7 @@ class Task(Translator):
             fresh=self.fresh,
             acting=self._acting(),
             start=self._start(),
+            presses=self.presses,
         )
 
     def _start(self) -> library.Start | None:

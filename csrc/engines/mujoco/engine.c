@@ -133,6 +133,17 @@ int be_mujoco_evaluate(be_batch *batch, int64_t lane, int *contacts, be_error *e
     return be_mujoco_run(batch, lane, be_mujoco_call_evaluate, &order, &unstable, error);
 }
 
+int be_mujoco_press(const be_batch *batch, int64_t lane, const int64_t (*pairs)[2], int64_t count, double *forces,
+                    be_error *error) {
+    int unstable;
+    if (be_mujoco_source_of(batch)->contact_at < 0)
+        return be_fail(error, BE_ERROR_ENGINE, lane,
+                       "batchenv does not know where this version of MuJoCo has its contacts");
+    memset(forces, 0, (size_t)count * sizeof *forces);
+    const be_mujoco_order order = {.pairs = pairs, .num_pairs = count, .forces_of = forces};
+    return be_mujoco_run(batch, lane, be_mujoco_call_press, &order, &unstable, error);
+}
+
 int be_mujoco_drop(be_batch *batch, int64_t lane, be_error *error) {
     int unstable;
     return be_mujoco_run(batch, lane, be_mujoco_call_drop, &(const be_mujoco_order){0}, &unstable, error);

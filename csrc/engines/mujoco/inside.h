@@ -59,13 +59,16 @@ typedef struct be_mujoco_order {
     int *contacts;      /* be_mujoco_call_evaluate: set to how many contacts there are; or NULL */
     int warm;           /* be_mujoco_call_begin: 1: the lane keeps the accelerations with which the solver begins */
     const be_mujoco_approach *approach; /* be_mujoco_call_approach */
+    const int64_t (*pairs)[2];          /* be_mujoco_call_press: of geoms */
+    int64_t num_pairs;
+    double *forces_of; /* each pair's, to which it adds */
 } be_mujoco_order;
 
 /* What MuJoCo does with a lane in a slot. */
 typedef void be_mujoco_call(const be_mujoco_source *source, const be_mujoco_lane *lane, be_mujoco_slot *slot,
                             const be_mujoco_order *order);
 be_mujoco_call be_mujoco_call_begin, be_mujoco_call_step, be_mujoco_call_restore, be_mujoco_call_reset,
-    be_mujoco_call_evaluate, be_mujoco_call_drop, be_mujoco_call_approach;
+    be_mujoco_call_evaluate, be_mujoco_call_drop, be_mujoco_call_approach, be_mujoco_call_press;
 
 /* Runs `call` on a lane, and turns MuJoCo's errors, and exceptions of the user's callbacks, into ours. `unstable` is
  * set to the warning of instability that occurred, or to -1. */

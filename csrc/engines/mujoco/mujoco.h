@@ -199,6 +199,7 @@ typedef struct be_mujoco_source {
     void (*mj_forward)(const void *model, void *data);
     void (*mj_reset_data)(const void *model, void *data);
     void (*mj_rne_post_constraint)(const void *model, void *data);
+    void (*mj_contact_force)(const void *model, const void *data, int contact, double force[6]);
     void (*mj_get_state)(const void *model, const void *data, double *state, unsigned signature);
     void (*mj_set_state)(const void *model, void *data, const double *state, unsigned signature);
     void (*mju_error)(const char *format, ...);
@@ -231,7 +232,10 @@ typedef struct be_mujoco_source {
      * read it as it is where the step ends, and not where MuJoCo's last step began. */
     int fresh;
     int64_t contacts_at; /* byte of mjData's `ncon`, an int; -1: it is not known */
-    int64_t state_size;  /* of the integration state, in doubles */
+    /* Byte of the pointer to its contacts, bytes of one, and at which of them its two geoms are. */
+    int64_t contact_at, contact_bytes, contact_geoms;
+    int forward_warms;  /* 1: mj_forward is a warm start for the next step, as in MuJoCo 3.3.0 */
+    int64_t state_size; /* of the integration state, in doubles */
     /* Where that has what users may set at any time: qfrc_applied, xfrc_applied, equalities, mocap bodies. */
     int64_t input_at, num_input;
     int64_t num_trees;           /* trees that may sleep; 0: none ever does */

@@ -218,7 +218,11 @@ void be_mujoco_call_step(const be_mujoco_source *source, const be_mujoco_lane *l
         copy_state(source, lane, slot, lane->before);
     }
     if (order->forces) source->mj_rne_post_constraint(lane->model, slot->data);
-    if (source->fresh || pins) source->mj_step1(lane->model, slot->data);
+    if (pins && source->forward_warms) {
+        source->mj_forward(lane->model, slot->data);
+    } else if (source->fresh || pins) {
+        source->mj_step1(lane->model, slot->data);
+    }
     store_state(source, lane, slot);
 }
 
@@ -232,6 +236,27 @@ void be_mujoco_call_approach(const be_mujoco_source *source, const be_mujoco_lan
     memcpy(mocap + 3 * source->num_mocap, approach->mocap_quat, (size_t)(4 * source->num_mocap) * sizeof *mocap);
     memcpy(lane->arrays[MJ_CTRL], approach->controls, (size_t)source->num_ctrl * sizeof(double));
     be_mujoco_call_step(source, lane, slot, order);
+}
+
+void be_mujoco_call_press(const be_mujoco_source *source, const be_mujoco_lane *lane, be_mujoco_slot *slot,
+                          const be_mujoco_order *order) {
+    const char *data = slot->data, *contact;
+    int count;
+    load_state(source, lane, slot, lane->before);
+    source->mj_forward(lane->model, slot->data);
+    memcpy(&count, data + source->contacts_at, sizeof count);
+    memcpy(&contact, data + source->contact_at, sizeof contact);
+    for (int i = 0; i < count; i++, contact += source->contact_bytes) {
+        int32_t geoms[2];
+        double force[6];
+        memcpy(geoms, contact + source->contact_geoms, sizeof geoms);
+        for (int64_t k = 0; k < order->num_pairs; k++) {
+            const int64_t *pair = order->pairs[k];
+            if ((geoms[0] != pair[0] || geoms[1] != pair[1]) && (geoms[0] != pair[1] || geoms[1] != pair[0])) continue;
+            source->mj_contact_force(lane->model, slot->data, i, force);
+            order->forces_of[k] += force[0];
+        }
+    }
 }
 
 /* Does anew, in data with the state `before`, what a step has ended with: mj_step or, where joints have been put in

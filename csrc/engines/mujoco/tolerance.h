@@ -1,5 +1,5 @@
-/* dm_control.utils.rewards.tolerance: 1 within bounds, and less the farther outside of them, as a margin says. Meta-World
- * has a copy of it. Roundings are NumPy's. */
+/* dm_control.utils.rewards.tolerance: 1 within bounds, and less the farther outside of them, as a margin says.
+ * Meta-World has a copy of it. Roundings are NumPy's. */
 #ifndef BE_MUJOCO_TOLERANCE_H
 #define BE_MUJOCO_TOLERANCE_H
 

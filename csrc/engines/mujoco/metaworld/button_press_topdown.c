@@ -37,10 +37,6 @@ static void judge(const be_batch *b, int64_t lane, const double *seen, float eff
     *verdict = (sawyer_verdict){left <= 0.024, away <= 0.05, seen[3] > 0, near, pressed, left, reward};
 }
 
-static const sawyer_task task = {.hand = {0, 0.4f, 0.2f},
-                                 SAWYER_USUAL_BOUNDS,
-                                 .placed = 1,
-                                 .begin = begin,
-                                 .object = object,
-                                 .judge = judge};
+static const sawyer_task task = {
+    .hand = {0, 0.4f, 0.2f}, SAWYER_USUAL_BOUNDS, .placed = 1, .begin = begin, .object = object, .judge = judge};
 SAWYER_TYPE(button_press_topdown, "ButtonPressTopdown", "button-press-topdown");

@@ -10,6 +10,20 @@ enum { CAGING_RIGHT_PAD = SAWYER_READS, CAGING_LEFT_PAD, CAGING_READS };
     SAWYER_SHARED_READS, [CAGING_RIGHT_PAD] = {"xpos", "body", "rightpad"},                                            \
                          [CAGING_LEFT_PAD] = {"xpos", "body", "leftpad"}
 
+/* The rows of a cylinder that is moved: where its body is, and what sawyer_task.squeezed names. */
+enum { PUCK = CAGING_READS, PUCK_FRAME, PUCK_GEOM, PUCK_RIGHT, PUCK_LEFT };
+#define PUCK_READS                                                                                                     \
+    {CAGING_SHARED_READS,                                                                                              \
+     [PUCK] = {"xpos", "body", "obj"},                                                                                 \
+     [PUCK_FRAME] = {"geom_xmat", "geom", "objGeom"},                                                                  \
+     [PUCK_GEOM] = {"geom_xpos", "geom", "objGeom"},                                                                   \
+     [PUCK_RIGHT] = {"geom_xpos", "geom", "rightpad_geom"},                                                            \
+     [PUCK_LEFT] = {"geom_xpos", "geom", "leftpad_geom"},                                                              \
+     {0}}
+static __attribute__((unused)) void puck_object(const be_batch *b, int64_t lane, double *row) {
+    sawyer_quat(be_mujoco_read_of(b, lane, PUCK_FRAME), be_append(row, be_mujoco_read_of(b, lane, PUCK), 3));
+}
+
 /* The reward, from how well the pads are beside the object, how well the tip is over it, and how firmly the hand
  * closes. */
 static inline sawyer_number caging_reward(double beside, double over, sawyer_number closed) {
@@ -36,7 +50,8 @@ static inline sawyer_number caging_judge(const be_batch *b, int64_t lane, const 
     const double *began = SAWYER_FIELD(b, SAWYER_OBJECT, lane);
     double tip[3];
     sawyer_tip(b, lane, tip);
-    const double left = caging_of_pad(be_mujoco_read_of(b, lane, CAGING_LEFT_PAD)[1], object[1], began[1], radius, near);
+    const double left =
+        caging_of_pad(be_mujoco_read_of(b, lane, CAGING_LEFT_PAD)[1], object[1], began[1], radius, near);
     const double right =
         caging_of_pad(be_mujoco_read_of(b, lane, CAGING_RIGHT_PAD)[1], object[1], began[1], radius, near);
     const double margin = caging_distance_over(b, began, SAWYER_FIELD(b, SAWYER_TIP, lane)) - over;

@@ -34,8 +34,7 @@ static double readiness(const be_batch *b, const double *hand, const double *doo
 
 static void judge(const be_batch *b, int64_t lane, const double *seen, float effort, sawyer_verdict *verdict) {
     const double angle = be_mujoco_read_of(b, lane, HINGE)[0], target = SAWYER_FIELD(b, SAWYER_TARGET, lane)[0];
-    const float clipped = effort < -1 ? -1 : effort > 1 ? 1 : effort;
-    const double grab = (double)((clipped + 1.0f) / 2.0f);
+    const double grab = (double)((effort + 1.0f) / 2.0f);
     double door[3];
     sawyer_add(seen + 4, -0.05, 0, 0, door);
     const double ready = readiness(b, seen, door);
@@ -46,10 +45,6 @@ static void judge(const be_batch *b, int64_t lane, const double *seen, float eff
     *verdict = (sawyer_verdict){done, ready, grab >= 0.5, grab, opened, 0, reward};
 }
 
-static const sawyer_task task = {.hand = {0, 0.6, 0.2},
-                                 SAWYER_USUAL_BOUNDS,
-                                 .placed = 1,
-                                 .begin = begin,
-                                 .object = object,
-                                 .judge = judge};
+static const sawyer_task task = {
+    .hand = {0, 0.6, 0.2}, SAWYER_USUAL_BOUNDS, .placed = 1, .begin = begin, .object = object, .judge = judge};
 SAWYER_TYPE(door_open, "DoorOpen", "door-open");

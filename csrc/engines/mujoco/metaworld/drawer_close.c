@@ -40,10 +40,6 @@ static void judge(const be_batch *b, int64_t lane, const double *seen, float eff
         done, away <= 0.01, 1, reach.value, in_place, left, sawyer_times(reward, sawyer_float(10)).value};
 }
 
-static const sawyer_task task = {.hand = {0, 0.6f, 0.2f},
-                                 SAWYER_USUAL_BOUNDS,
-                                 .placed = 1,
-                                 .begin = begin,
-                                 .object = object,
-                                 .judge = judge};
+static const sawyer_task task = {
+    .hand = {0, 0.6f, 0.2f}, SAWYER_USUAL_BOUNDS, .placed = 1, .begin = begin, .object = object, .judge = judge};
 SAWYER_TYPE(drawer_close, "DrawerClose", "drawer-close");

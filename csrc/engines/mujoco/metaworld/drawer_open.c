@@ -27,15 +27,15 @@ static void judge(const be_batch *b, int64_t lane, const double *seen, float eff
     const double left = sawyer_distance(b, handle, target), opening = sawyer_near(left, 0.02, WAY);
     const double caging = sawyer_near(sawyer_scaled_distance(b, handle, seen, scale), 0.01,
                                       sawyer_scaled_distance(b, closed, SAWYER_FIELD(b, SAWYER_TIP, lane), scale));
-    *verdict = (sawyer_verdict){
-        left <= 0.03, sawyer_distance(b, handle, seen) <= 0.03, seen[3] > 0, caging, opening, left,
-        (caging + opening) * 5.0};
+    *verdict = (sawyer_verdict){left <= 0.03,
+                                sawyer_distance(b, handle, seen) <= 0.03,
+                                seen[3] > 0,
+                                caging,
+                                opening,
+                                left,
+                                (caging + opening) * 5.0};
 }
 
-static const sawyer_task task = {.hand = {0, 0.6f, 0.2f},
-                                 SAWYER_USUAL_BOUNDS,
-                                 .placed = 1,
-                                 .begin = begin,
-                                 .object = object,
-                                 .judge = judge};
+static const sawyer_task task = {
+    .hand = {0, 0.6f, 0.2f}, SAWYER_USUAL_BOUNDS, .placed = 1, .begin = begin, .object = object, .judge = judge};
 SAWYER_TYPE(drawer_open, "DrawerOpen", "drawer-open");

@@ -57,8 +57,8 @@ static void judge(const be_batch *b, int64_t lane, const double *seen, float eff
     if (away < 0.08 && lifted)
         reward = sawyer_plus(reward, sawyer_plus(sawyer_float(1.0), sawyer_times(sawyer_float(5), in_place)));
     if (left <= NEAR) reward = sawyer_float(10.0);
-    *verdict = (sawyer_verdict){
-        left <= NEAR, away <= 0.03, away < 0.02 && lifted, grasp.value, in_place.value, left, reward.value};
+    *verdict = (sawyer_verdict){left <= NEAR,   away <= 0.03, away < 0.02 && lifted, grasp.value,
+                                in_place.value, left,         reward.value};
 }
 
 static const sawyer_task task = {.hand = {0, 0.6, 0.2},

@@ -1,7 +1,7 @@
 /* What Meta-World's tasks have in common: Sawyer, an arm whose hand follows a mocap body, which actions move. A file in
  * metaworld/ has one task: what its object is, how its episodes begin, and the reward. Which goals there are, and in
- * which bounds they are observed, comes from batchenv/envs/mujoco/metaworld.py in the view's init_numbers. Roundings are
- * those of the package's NumPy, so sums are written as they are there. */
+ * which bounds they are observed, comes from batchenv/envs/mujoco/metaworld.py in the view's init_numbers. Roundings
+ * are those of the package's NumPy, so sums are written as they are there. */
 #ifndef BE_MUJOCO_SAWYER_H
 #define BE_MUJOCO_SAWYER_H
 
@@ -64,10 +64,11 @@ enum { SAWYER_HAND, SAWYER_RIGHT, SAWYER_LEFT, SAWYER_RIGHT_TIP, SAWYER_LEFT_TIP
 
 /* What a task is. */
 typedef struct sawyer_task {
-    double hand[3];           /* where the hand starts */
-    int placed;               /* 1: a goal says where a body of the model is, */
-    int place_at;             /* from this one of its numbers on */
-    double low[3], high[3];   /* where the mocap body may be */
+    double hand[3];         /* where the hand starts */
+    int placed;             /* 1: a goal says where a body of the model is, */
+    int place_at;           /* from this one of its numbers on */
+    int squeezed;           /* the row of the object's geom, which is held only between the geoms of the next two */
+    double low[3], high[3]; /* where the mocap body may be */
     /* Begins an episode with a goal, when the hand is where it starts, and writes the lane's fields. */
     int (*begin)(be_batch *batch, int64_t lane, const double *goal, be_error *error);
     /* Writes where the object is (3), and its quaternion (4). */
@@ -175,9 +176,8 @@ static __attribute__((unused)) double sawyer_both_floats(double a, double b) {
 /* 1 up to `most`, and less beyond it. */
 static inline double sawyer_near(double x, double most, double margin) { return be_long_tail(x, 0, most, margin); }
 
-/* min(max(0, effort), 1) */
+/* min(max(0, effort), 1), of an action, which is 1 at most. */
 static __attribute__((unused)) sawyer_number sawyer_closed(float effort) {
-    if (effort > 1) return sawyer_float(1);
     return effort > 0 ? (sawyer_number){(double)effort, SAWYER_FLOAT32} : sawyer_float(0);
 }
 
@@ -240,8 +240,7 @@ static inline void sawyer_control(const be_batch *b, int64_t lane, const sawyer_
     const double *mocap = SAWYER_FIELD(b, SAWYER_MOCAP, lane);
     double *place = be_mujoco_mocap_pos_of(b, lane);
     for (int k = 0; k < 3; k++) {
-        const float way = (action[k] < -1 ? -1 : action[k] > 1 ? 1 : action[k]) * 0.01f;
-        place[k] = be_clip_one(mocap[k] + (double)way, task->low[k], task->high[k]);
+        place[k] = be_clip_one(mocap[k] + (double)(action[k] * 0.01f), task->low[k], task->high[k]);
     }
     (void)be_append(be_mujoco_mocap_quat_of(b, lane), sawyer_turn, 4);
     controls[0] = (double)action[3];
@@ -259,9 +258,18 @@ static inline int sawyer_step(be_batch *b, int64_t lane, const be_rows *rows, co
     sawyer_put(b, lane, SAWYER_MOCAP, be_mujoco_mocap_pos_of(b, lane));
     sawyer_write(b, lane, task, row);
     task->judge(b, lane, row, effort, &verdict);
+    if (task->squeezed && verdict.grasped != 0) {
+        const be_mujoco_read *reads_of = be_mujoco_of(b)->reads + task->squeezed;
+        const int64_t object = reads_of[0].first[0] / 3, pads[] = {reads_of[1].first[0] / 3, reads_of[2].first[0] / 3};
+        const int64_t pairs[2][2] = {{pads[0], object}, {pads[1], object}};
+        double forces[2];
+        const int pressed = be_mujoco_press(b, lane, pairs, 2, forces, error);
+        if (pressed != BE_OK) return pressed;
+        verdict.grasped = forces[0] > 0 && forces[1] > 0;
+    }
     rows->reward[lane - rows->first] = verdict.reward;
     rows->terminated[lane - rows->first] = verdict.success == 1 && be_param_of(b, SAWYER_TERMINATE, lane) != 0;
-    const double infos[SAWYER_NUM_INFOS] = {verdict.success, verdict.near,      verdict.grasped, verdict.grasp,
+    const double infos[SAWYER_NUM_INFOS] = {verdict.success,  verdict.near,      verdict.grasped, verdict.grasp,
                                             verdict.in_place, verdict.to_target, verdict.reward};
     for (int k = 0; k < SAWYER_NUM_INFOS; k++) MJ_INFO(rows, SAWYER_INFOS + k, lane) = infos[k];
     return BE_OK;

@@ -17,10 +17,6 @@ static void judge(const be_batch *b, int64_t lane, const double *seen, float eff
     window_judge(b, lane, SAWYER_FIELD(b, SAWYER_MARK, lane)[0], 1, verdict);
 }
 
-static const sawyer_task task = {.hand = {0, 0.4f, 0.2f},
-                                 SAWYER_USUAL_BOUNDS,
-                                 .placed = 1,
-                                 .begin = begin,
-                                 .object = window_object,
-                                 .judge = judge};
+static const sawyer_task task = {
+    .hand = {0, 0.4f, 0.2f}, SAWYER_USUAL_BOUNDS, .placed = 1, .begin = begin, .object = window_object, .judge = judge};
 SAWYER_TYPE(window_close, "WindowClose", "window-close");
