@@ -347,7 +347,9 @@ class Lanes:
         numbers |= {"fused_matvec": matvec}
         numbers |= {"forces": int(any(name in FORCES for name in fields))}
         numbers |= {"fresh": int(fresh), "contacts_at": contacts_at() if fresh or presses else -1}
-        numbers |= {"contact_at": contact_at() if presses else (-1, 0, 0), "forward_warms": int(forward_warms())}
+        contacts = contact_at() if presses else (-1, 0, 0)
+        numbers |= dict(zip(("contact_at", "contact_bytes", "contact_geoms"), contacts, strict=True))
+        numbers |= {"forward_warms": int(forward_warms())}
         self.source = _core.MujocoSource(
             self.records,
             model,

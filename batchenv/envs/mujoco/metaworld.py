@@ -113,6 +113,14 @@ class SawyerReach(Sawyer):
     goal_low, goal_high = low[3:], high[3:]
 
 
+class SawyerReachWall(Sawyer):
+    """Meta-World/reach-wall-v3."""
+
+    file = "sawyer_reach_wall_v3"
+    low, high, apart = (-0.05, 0.6, 0.015, -0.05, 0.85, 0.05), (0.05, 0.65, 0.015, 0.05, 0.9, 0.3), 0.15
+    goal_low, goal_high = low[3:], high[3:]
+
+
 class SawyerPush(Sawyer):
     """Meta-World/push-v3."""
 
@@ -151,6 +159,26 @@ class SawyerButtonPressTopdown(Sawyer):
 
     file, body = "sawyer_button_press_topdown", "box"
     low, high = (-0.1, 0.8, 0.115), (0.1, 0.9, 0.115)
+
+
+class SawyerButtonPressTopdownWall(SawyerButtonPressTopdown):
+    """Meta-World/button-press-topdown-wall-v3."""
+
+    file = "sawyer_button_press_topdown_wall"
+
+
+class SawyerButtonPress(Sawyer):
+    """Meta-World/button-press-v3."""
+
+    file, body = "sawyer_button_press", "box"
+    low, high = (-0.1, 0.85, 0.115), (0.1, 0.9, 0.115)
+
+
+class SawyerButtonPressWall(Sawyer):
+    """Meta-World/button-press-wall-v3."""
+
+    file, body = "sawyer_button_press_wall", "box"
+    low, high = (-0.05, 0.85, 0.1149), (0.05, 0.9, 0.1151)
 
 
 class SawyerPegInsertSide(Sawyer):
