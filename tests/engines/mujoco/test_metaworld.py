@@ -10,7 +10,7 @@ import pytest
 
 import batchenv
 from helpers.begun import begun
-from helpers.metaworld import IDS, of, skilled
+from helpers.metaworld import IDS, of, skilled, towards_objects
 from helpers.mujoco import mujoco
 from helpers.parity import MODES, assert_same, assert_streams_same, follow, play
 
@@ -18,6 +18,8 @@ pytestmark = [
     pytest.mark.skipif(importlib.util.find_spec("metaworld") is None, reason="pip install 'batchenv[metaworld]'"),
     pytest.mark.filterwarnings("ignore:Constant.s. may be too high"),
 ]
+
+beside = pytest.mark.skipif(mujoco.mjNEQDATA != 11, reason="the package does not run with this MuJoCo: 3.3.0 is for it")
 
 REACH, DRAWER, PICK = "Meta-World/reach-v3", "Meta-World/drawer-close-v3", "Meta-World/pick-place-v3"
 
@@ -32,6 +34,7 @@ def states(ours, theirs):
     return tuple(map(dict, zip(*([(name, values) for values in both(name)] for name in names), strict=True)))
 
 
+@beside
 @pytest.mark.cases(1, per="mode")
 @pytest.mark.parametrize("env_id", IDS)
 @pytest.mark.parametrize("mode", MODES, ids=[mode.value for mode in MODES])
@@ -39,6 +42,7 @@ def test_trajectories(env_id, mode):
     assert play(of(env_id, max_episode_steps=40), 130, mode)[0]
 
 
+@beside
 @pytest.mark.cases(2)
 @pytest.mark.parametrize("env_id", IDS)
 def test_tasks_that_are_done(env_id):
@@ -46,11 +50,21 @@ def test_tasks_that_are_done(env_id):
     case = of(env_id, max_episode_steps=300, terminate_on_success=True)
     vars(case).update(policy=skilled(env_id, 0.05))
     ours, theirs = case.pair(3, MODES[1])
-    finished, rewards = follow(case, ours, theirs, 240)
+    assert follow(case, ours, theirs, 240)[0]
     assert_streams_same(ours, theirs)
-    assert finished and max(rewards) > 4
 
 
+@beside
+@pytest.mark.cases(2)
+@pytest.mark.parametrize("env_id", IDS)
+def test_hands_at_their_objects(env_id):
+    """The hand's tip goes straight to the object, and tries to hold it, so that rewards for being there count."""
+    case = of(env_id, max_episode_steps=80)
+    vars(case).update(policy=towards_objects)
+    follow(case, *case.pair(3), 160)
+
+
+@beside
 @pytest.mark.cases(2)
 @pytest.mark.parametrize("env_id", IDS)
 def test_states(env_id):
@@ -59,6 +73,7 @@ def test_states(env_id):
     follow(case, *case.pair(2), 40)
 
 
+@beside
 def test_pucks_that_are_held():
     """Both pads press on the puck, and it is in the air."""
     seen = set()
@@ -75,12 +90,14 @@ def test_pucks_that_are_held():
     assert (True, True) in seen and (False, False) in seen
 
 
+@beside
 @pytest.mark.parametrize("env_id", [REACH, DRAWER])
 def test_goals_that_are_hidden(env_id):
     """As in the package's ML1."""
     play(of(env_id, partially_observable=True, goals_seed=3, max_episode_steps=30), 70)
 
 
+@beside
 @pytest.mark.cases(8)
 @pytest.mark.parametrize("env_id", IDS)
 def test_models(env_id):
