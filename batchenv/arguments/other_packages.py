@@ -16,6 +16,10 @@ _JUMANJI = (
     "Minesweeper|MultiCVRP|PacMan|RobotWarehouse|RubiksCube|SearchAndRescue|SlidingTilePuzzle|Snake|Sokoban|Sudoku|TSP|"
     "Tetris"
 )
+_METAWORLD = (  # those in C
+    "button-press(-topdown)?(-wall)?|door-open|drawer-(close|open)|peg-insert-side|pick-place|push|reach(-wall)?|"
+    "window-(close|open)"
+)
 _PLAYGROUND = "Aloha|Barkour|LeapCube|Panda[A-Z]|AeroCube"
 
 
@@ -64,7 +68,7 @@ FAMILIES = (
     OtherFamily(
         "Meta-World",
         "mujoco.metaworld",
-        "Meta-?World/.*",
+        f"MetaWorld/.*|Meta-World/(?!({_METAWORLD})-v3).*",
         "metaworld",
         "and after `import metaworld` batchenv.make('Meta-World/MT1', num_envs, env_name='reach-v3') and the like "
         "step them",
