@@ -17,7 +17,7 @@ _JUMANJI = (
     "Tetris"
 )
 _METAWORLD = (  # those in C
-    "button-press(-topdown)?(-wall)?|door-open|drawer-(close|open)|peg-insert-side|pick-place|push|reach(-wall)?|"
+    "button-press(-topdown)?(-wall)?|door-open|drawer-(close|open)|handle-press(-side)?|peg-insert-side|pick-place|push|reach(-wall)?|"
     "window-(close|open)"
 )
 _PLAYGROUND = "Aloha|Barkour|LeapCube|Panda[A-Z]|AeroCube"

@@ -181,6 +181,21 @@ class SawyerButtonPressWall(Sawyer):
     low, high = (-0.05, 0.85, 0.1149), (0.05, 0.9, 0.1151)
 
 
+class SawyerHandlePress(Sawyer):
+    """Meta-World/handle-press-v3."""
+
+    file, body = "sawyer_handle_press", "box"
+    low, high = (-0.1, 0.8, -0.001), (0.1, 0.9, 0.001)
+    goal_low, goal_high = (-0.1, 0.55, 0.04), (0.1, 0.70, 0.08)
+
+
+class SawyerHandlePressSide(Sawyer):
+    """Meta-World/handle-press-side-v3."""
+
+    file, body = "sawyer_handle_press_sideways", "box"
+    low, high = (-0.35, 0.65, -0.001), (-0.25, 0.75, 0.001)
+
+
 class SawyerPegInsertSide(Sawyer):
     """Meta-World/peg-insert-side-v3."""
 

@@ -1,0 +1,4 @@
+/* Meta-World's handle-press-side, where the handle is beside the arm. */
+#include "engines/mujoco/metaworld/handle.h"
+
+SAWYER_TYPE(handle_press_side, "HandlePressSide", "handle-press-side");
