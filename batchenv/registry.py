@@ -53,8 +53,8 @@ class Family:
 
     Attributes:
         name: the family, as entries have it.
-        translators: a module with a `Translator` for each C type that has one, under the type's name, or several such
-            modules, separated by spaces; types that end in V4 may share the one without it.
+        translators: modules with a `Translator` for each C type that has one, under the type's name; types that end in
+            V4 may share the one without it. The name of one, or several.
         default: the name of the translator of all other types of the family.
         extra: the extra that it needs, or None. packages: modules, all of which are there if the extra is installed.
         gymnasium: how the entry points of Gymnasium's environments begin that the ids are copies of.
@@ -65,7 +65,7 @@ class Family:
     """
 
     name: str
-    translators: str = ""
+    translators: str | tuple[str, ...] = ""
     default: str = ""
     extra: str | None = None
     packages: tuple[str, ...] = ()

@@ -20,7 +20,7 @@ _BUILT_IN = frozenset(kind["name"] for kind in env_types())
 
 
 def translator(type_name: str) -> Translator:
-    """A new translator for a C type. The module that has it is imported here."""
+    """A new translator for a C type. The modules of its family are imported here."""
     info = type_info(type_name)
     built_in = type_name in _BUILT_IN
     # What a user's type reads says that it is a task over a model, whatever its family is called.
@@ -32,8 +32,9 @@ def translator(type_name: str) -> Translator:
     made = Translator()
     if family.translators:
         with importing:
-            modules = [importlib.import_module(name) for name in family.translators.split()]
-            found = (getattr(module, name, None) for name in (*names, family.default) for module in modules)
+            modules = (family.translators,) if isinstance(family.translators, str) else family.translators
+            loaded = [importlib.import_module(module) for module in modules]
+            found = (getattr(module, name, None) for name in (*names, family.default) for module in loaded)
             made = next((one for one in found if isinstance(one, type) and issubclass(one, Translator)), Translator)()
     made.type_name = type_name
     return made

@@ -48,7 +48,7 @@ add_family(
 add_family(
     Family(
         "Gymnasium-Robotics",
-        translators="batchenv.envs.mujoco.robotics batchenv.envs.mujoco.adroit batchenv.envs.mujoco.kitchen",
+        translators=("batchenv.envs.mujoco.robotics", "batchenv.envs.mujoco.adroit", "batchenv.envs.mujoco.kitchen"),
         extra="robotics",
         packages=("mujoco", "gymnasium_robotics"),
         gymnasium="gymnasium_robotics.envs.",
@@ -60,7 +60,7 @@ add_family(
 add_family(
     Family(
         "Meta-World",
-        translators="batchenv.envs.mujoco.metaworld",
+        translators=("batchenv.envs.mujoco.metaworld", "batchenv.envs.mujoco.metaworld_fixtures"),
         extra="metaworld",
         packages=("mujoco", "metaworld"),
         note="tasks of an arm",

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from batchenv.arguments.numbers import integer
 from batchenv.envs.mujoco import library, packages, tasks
+from batchenv.envs.mujoco.places import SITE_POS
 
 _INSTALL = 'pip install "batchenv[metaworld]" (of what metaworld depends on, only mujoco is needed)'
 _GOALS = 50  # of a task
@@ -32,13 +33,16 @@ def asset(*parts: str) -> Path:
 class Sawyer(tasks.Task):
     """Tasks of Meta-World, in which an arm does something with an object.
 
-    file: the model's. body: the one that the field `place` moves, if any. low, high: the bounds between which the
-    numbers of goals are drawn. apart: how far the first of them are from the fourth and fifth, at least. goal_low,
-    goal_high: the bounds in which goals are observed.
+    file: the model's. body: the one that the field `place` moves, if any. site: the one that the package puts where a
+    field of the state says, if any; marked: that field. low, high: the bounds between which the numbers of goals are
+    drawn. apart: how far the first of them are from the fourth and fifth, at least. goal_low, goal_high: the bounds in
+    which goals are observed.
     """
 
     file: str
     body: str = ""
+    site: str = "goal"
+    marked: str = "target"
     low: Bounds
     high: Bounds
     apart = 0.0
@@ -52,8 +56,9 @@ class Sawyer(tasks.Task):
     # They are only read, and of a translator, so that a property may be in place of the base's class variable.
     @property
     def shown(self):  # pyright: ignore[reportIncompatibleVariableOverride]
-        target = ("target", "site_pos", "site", "goal", (0, 1, 2))
-        return (("place", "body_pos", "body", self.body, (0, 1, 2)), target) if self.body else (target,)
+        columns = (0, 1, 2)
+        rows = (("place", "body_pos", "body", self.body, columns), (self.marked, SITE_POS, "site", self.site, columns))
+        return [row for row in rows if row[3]]
 
     @property
     def acting(self):  # pyright: ignore[reportIncompatibleVariableOverride]
@@ -82,10 +87,14 @@ class Sawyer(tasks.Task):
         def drawn() -> NDArray[np.float64]:
             while True:
                 goal = random.uniform(self.low, self.high)
-                if not self.apart or np.linalg.norm(goal[:2] - goal[3:5]) >= self.apart:
+                if self._fits(goal):
                     return goal
 
         return np.array([(drawn(), drawn())[1] for _ in range(_GOALS)])
+
+    def _fits(self, goal: NDArray[np.float64]) -> bool:
+        """Whether the package takes this goal, rather than draw another one."""
+        return not self.apart or bool(np.linalg.norm(goal[:2] - goal[3:5]) >= self.apart)
 
     def _start(self):
         data = library.load()[0].MjData(self._model)

@@ -12,6 +12,10 @@ from numpy.typing import NDArray
 # user's own does not have are not shown. A name of "" is the first thing of its kind.
 Row = tuple[str, str, str, str, Sequence[int]]
 
+# The array of a row whose field has the numbers of the model's site_pos themselves. With "site_pos" it says where in
+# the world the site is.
+SITE_POS = "site_pos as it is"
+
 
 class Place(NamedTuple):
     """Where a field of the state is in a model: in which columns of a row of one of its arrays, or in which numbers of
@@ -35,7 +39,7 @@ def find(mujoco: Any, model: Any, rows: Sequence[Row]) -> list[Place]:
         number = mujoco.mj_name2id(model, getattr(mujoco.mjtObj, f"mjOBJ_{kind.upper()}"), name) if name else 0
         if number >= 0:
             origin = _origin(model, number)[list(columns)] if array == "site_pos" else 0.0
-            found.append(Place(field, array, number, list(columns), origin))
+            found.append(Place(field, "site_pos" if array == SITE_POS else array, number, list(columns), origin))
     return found
 
 

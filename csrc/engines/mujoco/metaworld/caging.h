@@ -24,13 +24,43 @@ static __attribute__((unused)) void puck_object(const be_batch *b, int64_t lane,
     sawyer_quat(be_mujoco_read_of(b, lane, PUCK_FRAME), be_append(row, be_mujoco_read_of(b, lane, PUCK), 3));
 }
 
-/* The reward, from how well the pads are beside the object, how well the tip is over it, and how firmly the hand
+/* The same of a task that asks where the geom is, not the body. */
+static __attribute__((unused)) void puck_geom_object(const be_batch *b, int64_t lane, double *row) {
+    sawyer_quat(be_mujoco_read_of(b, lane, PUCK_FRAME), be_append(row, be_mujoco_read_of(b, lane, PUCK_GEOM), 3));
+}
+
+/* Begins an episode of a puck whose goal is as high as the puck has been so far. */
+static __attribute__((unused)) int puck_begin_at_rest(be_batch *b, int64_t lane, const double *goal, double height,
+                                                      be_error *error) {
+    const double place[] = {goal[0], goal[1], height}, target[] = {goal[3], goal[4], height};
+    sawyer_put(b, lane, SAWYER_OBJECT, place);
+    sawyer_put(b, lane, SAWYER_TARGET, target);
+    return sawyer_put_object(b, lane, place, error);
+}
+
+/* How the hand holds an object: how well it is around it, and the same where it also closes firmly. */
+typedef struct caging_grip {
+    double around;
+    sawyer_number held;
+} caging_grip;
+
+/* beside: how well the pads are beside the object; over: how well the tip is over it; closed: how firmly the hand
  * closes. */
-static inline sawyer_number caging_reward(double beside, double over, sawyer_number closed) {
-    const double caging = sawyer_both_floats(beside, over);
-    const sawyer_number gripping = caging > 0.97 ? closed : sawyer_float(0.0);
-    const sawyer_number both = sawyer_both(sawyer_float(caging), gripping);
-    return sawyer_over(sawyer_plus(both, sawyer_float(caging)), sawyer_float(2));
+static inline caging_grip caging_grip_of(double beside, double over, sawyer_number closed) {
+    const double around = sawyer_both_floats(beside, over);
+    return (caging_grip){around, sawyer_both(sawyer_float(around), around > 0.97 ? closed : sawyer_float(0.0))};
+}
+
+static inline sawyer_number caging_mean(sawyer_number a, double b) {
+    return sawyer_over(sawyer_plus(a, sawyer_float(b)), sawyer_float(2));
+}
+
+static inline sawyer_number caging_reward(caging_grip grip) { return caging_mean(grip.held, grip.around); }
+
+/* min(max(0, effort), most) / most: how firmly the hand closes, of `most`, beyond which it does not matter. */
+static __attribute__((unused)) sawyer_number caging_closed(float effort, float most) {
+    if (effort <= 0) return sawyer_float(0);
+    return effort > most ? sawyer_float(1) : (sawyer_number){(double)(effort / most), SAWYER_FLOAT32};
 }
 
 /* How well a pad is beside an object. */
@@ -43,10 +73,9 @@ static inline double caging_distance_over(const be_batch *b, const double *from,
     return be_norm(way, 2, be_mujoco_of(b)->fused_dot);
 }
 
-/* The package's reward with high_density. radius: the object's; near: how near the pads are to be; over: how near the
- * tip is to be, along x and z. */
-static inline sawyer_number caging_judge(const be_batch *b, int64_t lane, const double *object, float effort,
-                                         double radius, double near, double over) {
+/* radius: the object's; near: how near the pads are to be; over: how near the tip is to be, along x and z. */
+static inline caging_grip caging_hold(const be_batch *b, int64_t lane, const double *object, sawyer_number closed,
+                                      double radius, double near, double over) {
     const double *began = SAWYER_FIELD(b, SAWYER_OBJECT, lane);
     double tip[3];
     sawyer_tip(b, lane, tip);
@@ -55,8 +84,24 @@ static inline sawyer_number caging_judge(const be_batch *b, int64_t lane, const 
     const double right =
         caging_of_pad(be_mujoco_read_of(b, lane, CAGING_RIGHT_PAD)[1], object[1], began[1], radius, near);
     const double margin = caging_distance_over(b, began, SAWYER_FIELD(b, SAWYER_TIP, lane)) - over;
-    return caging_reward(sawyer_both_floats(left, right),
-                         sawyer_near(caging_distance_over(b, tip, object), over, margin), sawyer_closed(effort));
+    return caging_grip_of(sawyer_both_floats(left, right),
+                          sawyer_near(caging_distance_over(b, tip, object), over, margin), closed);
+}
+
+/* The package's reward with high_density. */
+static __attribute__((unused)) sawyer_number caging_judge(const be_batch *b, int64_t lane, const double *object,
+                                                          float effort, double radius, double near, double over) {
+    return caging_reward(caging_hold(b, lane, object, sawyer_closed(effort), radius, near, over));
+}
+
+/* The package's reward with medium_density. reach: how near the tip is to come to the object. */
+static __attribute__((unused)) sawyer_number caging_judge_reach(const be_batch *b, int64_t lane, const double *object,
+                                                                sawyer_number held, double reach) {
+    const double *began = SAWYER_FIELD(b, SAWYER_OBJECT, lane);
+    double tip[3];
+    sawyer_tip(b, lane, tip);
+    const double margin = fabs(sawyer_distance(b, began, SAWYER_FIELD(b, SAWYER_TIP, lane)) - reach);
+    return caging_mean(held, sawyer_near(sawyer_distance(b, object, tip), reach, margin));
 }
 
 #endif

@@ -1,24 +1,8 @@
 /* Meta-World's door-open: the hand is to pull a door open by its handle. */
-#include "engines/mujoco/metaworld/sawyer.h"
-
-enum { HANDLE = SAWYER_READS, FRAME, HINGE, SPEED };
-static const be_read reads[] = {SAWYER_SHARED_READS,
-                                [HANDLE] = {"geom_xpos", "geom", "handle"},
-                                [FRAME] = {"geom_xmat", "geom", "handle"},
-                                [HINGE] = {"qpos", "joint", "doorjoint"},
-                                [SPEED] = {"qvel", "joint", "doorjoint"},
-                                {0}};
+#include "engines/mujoco/metaworld/door.h"
 
 static int begin(be_batch *b, int64_t lane, const double *goal, be_error *error) {
-    sawyer_put(b, lane, SAWYER_OBJECT, goal);
-    sawyer_add(goal, -0.3, -0.45, 0.0, SAWYER_FIELD(b, SAWYER_TARGET, lane));
-    be_mujoco_read_of(b, lane, HINGE)[0] = 0;
-    be_mujoco_read_of(b, lane, SPEED)[0] = 0;
-    return be_mujoco_evaluate(b, lane, NULL, error);
-}
-
-static void object(const be_batch *b, int64_t lane, double *row) {
-    sawyer_quat(be_mujoco_read_of(b, lane, FRAME), be_append(row, be_mujoco_read_of(b, lane, HANDLE), 3));
+    return door_begin(b, lane, goal, -0.3, -0.45, 0, error);
 }
 
 /* How well the hand is placed between the handle and the door. On its way there it is to stay above a funnel. */
@@ -33,7 +17,7 @@ static double readiness(const be_batch *b, const double *hand, const double *doo
 }
 
 static void judge(const be_batch *b, int64_t lane, const double *seen, float effort, sawyer_verdict *verdict) {
-    const double angle = be_mujoco_read_of(b, lane, HINGE)[0], target = SAWYER_FIELD(b, SAWYER_TARGET, lane)[0];
+    const double angle = be_mujoco_read_of(b, lane, DOOR_HINGE)[0], target = SAWYER_FIELD(b, SAWYER_TARGET, lane)[0];
     const double grab = (double)((effort + 1.0f) / 2.0f);
     double door[3];
     sawyer_add(seen + 4, -0.05, 0, 0, door);
@@ -46,5 +30,5 @@ static void judge(const be_batch *b, int64_t lane, const double *seen, float eff
 }
 
 static const sawyer_task task = {
-    .hand = {0, 0.6, 0.2}, SAWYER_USUAL_BOUNDS, .placed = 1, .begin = begin, .object = object, .judge = judge};
+    .hand = {0, 0.6, 0.2}, SAWYER_USUAL_BOUNDS, .placed = 1, .begin = begin, .object = door_object, .judge = judge};
 SAWYER_TYPE(door_open, "DoorOpen", "door-open");

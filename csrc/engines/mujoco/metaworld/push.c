@@ -4,13 +4,8 @@
 static const be_read reads[] = PUCK_READS;
 #define NEAR 0.05
 
-/* The puck and its goal are as high as the puck has been so far. */
 static int begin(be_batch *b, int64_t lane, const double *goal, be_error *error) {
-    const double height = be_mujoco_read_of(b, lane, PUCK)[2];
-    const double place[] = {goal[0], goal[1], height}, target[] = {goal[3], goal[4], height};
-    sawyer_put(b, lane, SAWYER_OBJECT, place);
-    sawyer_put(b, lane, SAWYER_TARGET, target);
-    return sawyer_put_object(b, lane, place, error);
+    return puck_begin_at_rest(b, lane, goal, be_mujoco_read_of(b, lane, PUCK)[2], error);
 }
 
 static void judge(const be_batch *b, int64_t lane, const double *seen, float effort, sawyer_verdict *verdict) {

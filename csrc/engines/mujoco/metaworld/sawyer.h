@@ -66,17 +66,22 @@ enum { SAWYER_HAND, SAWYER_RIGHT, SAWYER_LEFT, SAWYER_RIGHT_TIP, SAWYER_LEFT_TIP
 typedef struct sawyer_task {
     double hand[3];         /* where the hand starts */
     int placed;             /* 1: a goal says where a body of the model is, */
-    int place_at;           /* from this one of its numbers on */
+    int place_at;           /* from this one of its numbers on, */
+    double place_by[3];     /* to which these are added */
+    int waits;              /* steps of the env that follow when the hand is where it starts */
     int squeezed;           /* the row of the object's geom, which is held only between the geoms of the next two */
+    int done_held;          /* 1: the task is done only while the object is held */
     double low[3], high[3]; /* where the mocap body may be */
     /* Begins an episode with a goal, when the hand is where it starts, and writes the lane's fields. */
     int (*begin)(be_batch *batch, int64_t lane, const double *goal, be_error *error);
-    /* Writes where the object is (3), and its quaternion (4). */
+    /* Writes where the object is (3), and its quaternion (4); and the same of a second one, if there is one. They are 0
+     * before. */
     void (*object)(const be_batch *batch, int64_t lane, double *row);
     /* seen: the observation; effort: how firmly the hand is to close. */
     void (*judge)(const be_batch *batch, int64_t lane, const double *seen, float effort, sawyer_verdict *verdict);
 } sawyer_task;
 #define SAWYER_USUAL_BOUNDS .low = {-0.5, 0.40, 0.05}, .high = {0.5, 1, 0.5}
+#define SAWYER_DEEP_BOUNDS .low = {-0.5, 0.40, -0.15}, .high = {0.5, 1, 0.5}
 
 /* ---- places ------------------------------------------------------------------------------------------- */
 
@@ -111,6 +116,11 @@ static inline void sawyer_tip(const be_batch *b, int64_t lane, double *tip) {
     for (int k = 0; k < 3; k++) tip[k] = (right[k] + left[k]) / 2.0;
 }
 
+/* What is behind the fingers, with which some objects are pushed, of a place of the hand. */
+static inline void sawyer_shoulder(const double *hand, double *shoulder) {
+    sawyer_add(hand, 0.0, 0.055, 0.07, shoulder);
+}
+
 /* The quaternion of a matrix, as SciPy's Rotation has it: x, y, z, w. */
 static __attribute__((unused)) void sawyer_quat(const double *matrix, double *quat) {
     const double trace = matrix[0] + matrix[4] + matrix[8];
@@ -139,6 +149,13 @@ static __attribute__((unused)) int sawyer_put_object(be_batch *b, int64_t lane, 
     (void)be_append(arrays[MJ_QPOS] + 9, place, 3);
     memset(arrays[MJ_QVEL] + 9, 0, 6 * sizeof(double));
     return be_mujoco_evaluate(b, lane, NULL, error);
+}
+
+/* Puts the joint of an object that has one number somewhere, at rest; it is after the arm's nine, and has no name. */
+static __attribute__((unused)) void sawyer_turn_object(const be_batch *b, int64_t lane, double position) {
+    double *const *arrays = be_mujoco_arrays(b, lane);
+    arrays[MJ_QPOS][9] = position;
+    arrays[MJ_QVEL][9] = 0;
 }
 
 /* ---- rewards ------------------------------------------------------------------------------------------ */
@@ -188,12 +205,13 @@ static inline void sawyer_write_frame(const be_batch *b, int64_t lane, const saw
         sawyer_distance(b, be_mujoco_read_of(b, lane, SAWYER_RIGHT), be_mujoco_read_of(b, lane, SAWYER_LEFT));
     double *row = be_append(frame, be_mujoco_read_of(b, lane, SAWYER_HAND), 3);
     *row++ = be_clip_one(apart / 0.1, 0.0, 1.0);
+    memset(row, 0, 14 * sizeof *row);
     task->object(b, lane, row);
-    memset(row + 7, 0, 7 * sizeof *row);
 }
 
-/* Those of steps are within the bounds of their space, those of starts are not. */
-static inline void sawyer_write(const be_batch *b, int64_t lane, const sawyer_task *task, double *row) {
+/* clipped: 1: the observation is brought within the bounds of its space, as those of steps are, and those of starts are
+ * not. */
+static inline void sawyer_write(const be_batch *b, int64_t lane, const sawyer_task *task, int clipped, double *row) {
     static const double low[] = {-0.525, 0.348, -0.0525, -1.0}, high[] = {0.525, 1.025, 0.7, 1.0};
     const double *numbers = be_mujoco_of(b)->init_numbers, *target = SAWYER_FIELD(b, SAWYER_TARGET, lane);
     double *before = row + SAWYER_FRAME_SIZE, *goal = before + SAWYER_FRAME_SIZE;
@@ -201,7 +219,7 @@ static inline void sawyer_write(const be_batch *b, int64_t lane, const sawyer_ta
     sawyer_write_frame(b, lane, task, row);
     (void)be_append(before, SAWYER_FIELD(b, SAWYER_FRAME, lane), SAWYER_FRAME_SIZE);
     for (int k = 0; k < 3; k++) goal[k] = hidden ? 0.0 : target[k];
-    if (b->elapsed[lane] == 0) return;
+    if (!clipped) return;
     for (int k = 0; k < 4; k++) {
         row[k] = be_clip_one(row[k], low[k], high[k]);
         before[k] = be_clip_one(before[k], low[k], high[k]);
@@ -256,7 +274,7 @@ static inline int sawyer_step(be_batch *b, int64_t lane, const be_rows *rows, co
     const int status = be_mujoco_advance(b, lane, rows, SAWYER_UNSTABLE, error);
     if (status != BE_OK) return status;
     sawyer_put(b, lane, SAWYER_MOCAP, be_mujoco_mocap_pos_of(b, lane));
-    sawyer_write(b, lane, task, row);
+    sawyer_write(b, lane, task, 1, row);
     task->judge(b, lane, row, effort, &verdict);
     if (task->squeezed && verdict.grasped != 0) {
         const be_mujoco_read *reads_of = be_mujoco_of(b)->reads + task->squeezed;
@@ -267,6 +285,7 @@ static inline int sawyer_step(be_batch *b, int64_t lane, const be_rows *rows, co
         if (pressed != BE_OK) return pressed;
         verdict.grasped = forces[0] > 0 && forces[1] > 0;
     }
+    if (task->done_held && verdict.grasped == 0) verdict.success = 0;
     rows->reward[lane - rows->first] = verdict.reward;
     rows->terminated[lane - rows->first] = verdict.success == 1 && be_param_of(b, SAWYER_TERMINATE, lane) != 0;
     const double infos[SAWYER_NUM_INFOS] = {verdict.success,  verdict.near,      verdict.grasped, verdict.grasp,
@@ -282,13 +301,15 @@ static inline int sawyer_start(be_batch *b, int64_t lane, const be_rows *rows, c
     const double *numbers = be_mujoco_of(b)->init_numbers;
     const int64_t chosen = be_rng_choice(&b->rng[lane], (int64_t)numbers[SAWYER_COUNT]);
     const double *goal = numbers + SAWYER_GOALS + chosen * (int64_t)numbers[SAWYER_SIZE];
-    const be_mujoco_approach approach = {50 * (int64_t)be_param_of(b, MJ_FRAME_SKIP, 0), open_hand, task->hand,
-                                         sawyer_turn};
+    const be_mujoco_approach approach = {(50 + task->waits) * (int64_t)be_param_of(b, MJ_FRAME_SKIP, 0), open_hand,
+                                         task->hand, sawyer_turn};
     double *tip = SAWYER_FIELD(b, SAWYER_TIP, lane);
     be_mujoco_clear_info(b, lane, rows);
     for (int field = SAWYER_PLACE; field <= SAWYER_MARK; field++)
         memset(SAWYER_FIELD(b, field, lane), 0, 3 * sizeof(double));
-    if (task->placed) sawyer_put(b, lane, SAWYER_PLACE, goal + task->place_at);
+    if (task->placed)
+        sawyer_add(goal + task->place_at, task->place_by[0], task->place_by[1], task->place_by[2],
+                   SAWYER_FIELD(b, SAWYER_PLACE, lane));
     int status = be_mujoco_begin_alike(b, lane, task->placed ? chosen : 0, &approach, error);
     if (status != BE_OK) return status;
     sawyer_put(b, lane, SAWYER_MOCAP, task->hand);
@@ -304,7 +325,8 @@ static inline int sawyer_start(be_batch *b, int64_t lane, const be_rows *rows, c
 #define SAWYER_TYPE(file, Name, id)                                                                                    \
     static int observe(be_batch *b, const int64_t *lanes, int64_t count, const be_rows *rows, be_error *error) {       \
         (void)error;                                                                                                   \
-        for (int64_t k = 0; k < count; k++) sawyer_write(b, lanes[k], &task, MJ_OBSERVATION(b, rows, lanes[k]));       \
+        for (int64_t k = 0; k < count; k++)                                                                            \
+            sawyer_write(b, lanes[k], &task, b->elapsed[lanes[k]] > 0, MJ_OBSERVATION(b, rows, lanes[k]));             \
         return BE_OK;                                                                                                  \
     }                                                                                                                  \
     static int start(be_batch *b, int64_t lane, const be_rows *rows, be_error *error) {                                \
