@@ -152,6 +152,23 @@ def test_goals():
     assert (env.reset()[0][:, 36:] >= env.single_observation_space.low[36:]).all()
 
 
+@pytest.mark.parametrize("env_id", IDS)
+def test_envpools_names(env_id):
+    """They are those of the package without hyphens. Goals are hidden unless the keyword says otherwise."""
+    name = env_id.removeprefix("Meta-World/").removesuffix("-v3").title().replace("-", "")
+    config = batchenv.make_spec(f"MetaWorld/{name}-v3").config
+    assert config.partially_observable and config.max_episode_steps == 500
+
+
+def test_envpools_names_have_the_same_episodes():
+    mine, theirs = batchenv.make(DRAWER, 2), batchenv.make("MetaWorld/DrawerClose-v3", 2)
+    first, second = mine.reset(seed=1)[0], theirs.reset(seed=1)[0]
+    assert_same(first[:, :36], second[:, :36])
+    assert first[:, 36:].all(axis=1).any() and not second[:, 36:].any()
+    shown = batchenv.make("MetaWorld/DrawerClose-v3", 2, partially_observable=False)
+    assert_same(shown.reset(seed=1)[0], first)
+
+
 def test_kept_starts_are_those_of_the_first_lane():
     """Also where a lane has a model of its own, and after seeding."""
     env = batchenv.make(REACH, 2)

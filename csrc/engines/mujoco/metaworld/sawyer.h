@@ -319,6 +319,12 @@ static inline int sawyer_start(be_batch *b, int64_t lane, const be_rows *rows, c
     return status;
 }
 
+/* The ids of a type: the package's, and EnvPool's, whose default it is to hide the goal. */
+#define SAWYER_IDS(Name, id)                                                                                           \
+    ((const be_id[]){{"Meta-World/" id "-v3", 500, NULL},                                                              \
+                     {"MetaWorld/" Name "-v3", 500, NULL, {{"partially_observable", 1}}, .unlisted = 1},               \
+                     {0}})
+
 /* A type, of its own
  *     static const sawyer_task task;
  *     static const be_read reads[]; */
@@ -342,7 +348,7 @@ static inline int sawyer_start(be_batch *b, int64_t lane, const be_rows *rows, c
     }                                                                                                                  \
     BE_ENV(sawyer_##file) = {MJ_MEMBERS_OPENED("Meta-World", sawyer_open, BE_LANE_BY_LANE),                            \
                              .name = "Sawyer" Name,                                                                    \
-                             .ids = MJ_ID("Meta-World/" id "-v3", 500, NULL),                                          \
+                             .ids = SAWYER_IDS(Name, id),                                                              \
                              .frames_per_second = 80,                                                                  \
                              .state = sawyer_state,                                                                    \
                              .params = sawyer_params,                                                                  \
