@@ -60,7 +60,11 @@ add_family(
 add_family(
     Family(
         "Meta-World",
-        translators=("batchenv.envs.mujoco.metaworld", "batchenv.envs.mujoco.metaworld_fixtures"),
+        translators=(
+            "batchenv.envs.mujoco.metaworld",
+            "batchenv.envs.mujoco.metaworld_fixtures",
+            "batchenv.envs.mujoco.metaworld_grasping",
+        ),
         extra="metaworld",
         packages=("mujoco", "metaworld"),
         note="tasks of an arm",
