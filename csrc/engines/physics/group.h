@@ -159,7 +159,8 @@ struct be_physics_group {
 #define BE_PHYSICS_DECLARE(name) void BE_PHYSICS_STAGE_NAME(name)(be_physics_group * g);
 BE_PHYSICS_STAGES(BE_PHYSICS_DECLARE)
 
-#define BE_SLACK 1e-9 /* is added to distances at which geoms may touch, so that rounding hides no contact */
+#define BE_BOX_ROOM 1e-6 /* by so much, and so many times its size, half of a geom_box is larger than MuJoCo's */
+#define BE_SLACK 1e-9    /* is added to distances at which geoms may touch, so that rounding hides no contact */
 
 /* Makes the boxes around what never moves, once it has its place. */
 #define be_physics_bound_still BE_ISA_NAME(be_physics_bound_still)
@@ -228,6 +229,11 @@ void be_physics_constrain_lanes(be_physics_group *g);
 #define be_physics_pair_near BE_ISA_NAME(be_physics_pair_near)
 unsigned be_physics_near(be_physics_group *g);
 unsigned be_physics_pair_near(const be_physics_group *g, int pair);
+
+/* Which lanes have the geoms of a pair in boxes that do not touch, as MuJoCo has these boxes: it may leave out such a
+ * pair, though its function for the two shapes, which is not exact, would find a contact. */
+#define be_physics_pair_apart BE_ISA_NAME(be_physics_pair_apart)
+unsigned be_physics_pair_apart(const be_physics_group *g, int pair);
 
 /* Evaluates the accelerations of the present positions and velocities (mj_forward). */
 #define be_physics_forward BE_ISA_NAME(be_physics_forward)

@@ -27,7 +27,8 @@ be_vl BE_PHYSICS_LOOK_NAME(called)(be_physics_group *g, int pair, int first) {
     const int wide = g->wide, room = (int)g->m->num_candidates - first;
     const be_vd begin = BE_PAIR(BEGIN, pair, 0);
     be_vl all = be_lane_numbers() < 0;
-    int most = 0;
+    int most = 0, compared = 0;
+    unsigned apart = 0;
     for (unsigned left = be_physics_pair_near(g, pair) & g->present & ~g->left; left; left &= left - 1) {
         const int lane = __builtin_ctz(left);
         double places[2 * PLACE];
@@ -42,6 +43,13 @@ be_vl BE_PHYSICS_LOOK_NAME(called)(be_physics_group *g, int pair, int first) {
             g->crowded |= 1u << lane;
         }
         if (count <= 0 || count > room) continue;
+        if (!compared) apart = be_physics_pair_apart(g, pair);
+        compared = 1;
+        if (apart >> lane & 1) {
+            g->edges |= 1u << lane;
+            g->left |= 1u << lane;
+            continue;
+        }
         for (; most < count; most++) ((be_vl *)g->contact_found)[first + most] = be_lane_numbers() < 0;
         for (int i = 0; i < count; i++) put(g, first + i, lane, &found[i]);
         all |= be_lanes_of(1u << lane);

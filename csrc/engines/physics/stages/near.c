@@ -33,15 +33,16 @@ BE_INLINE void between_boxes(be_vd *to, const be_physics_group *g, const int wid
     for (int i = 0; i < 3; i++) to[i] = apart[i] + (middle[1][i] - middle[0][i]);
 }
 
-/* Lanes in which the boxes around two geoms are surely `gap` apart: along an axis of one of them, or across two. */
+/* Lanes in which the boxes around two geoms are surely `gap` apart: along an axis of one of them, or across two.
+ * room: of the boxes, by which they are larger than MuJoCo's, how much is taken away: 0 or BE_BOX_ROOM. */
 BE_INLINE be_vl boxes_apart(const be_physics_group *g, const int wide, int first, int second, const be_vd *apart,
-                            be_vd gap) {
+                            be_vd gap, double room) {
     const be_vd *a = g->geom_xmat + 9 * first, *b = g->geom_xmat + 9 * second;
     be_vd to[3], along[3], size[2][3], turn[3][3], span[3][3]; /* in the axes of the first box */
     between_boxes(to, g, wide, first, second, apart);
     for (int i = 0; i < 3; i++) {
-        size[0][i] = BE_K(geom_box, 6 * first + 3 + i);
-        size[1][i] = BE_K(geom_box, 6 * second + 3 + i);
+        size[0][i] = (BE_K(geom_box, 6 * first + 3 + i) - room) / (1 + room);
+        size[1][i] = (BE_K(geom_box, 6 * second + 3 + i) - room) / (1 + room);
         along[i] = to[0] * a[i] + to[1] * a[3 + i] + to[2] * a[6 + i];
         for (int j = 0; j < 3; j++) {
             turn[i][j] = a[i] * b[j] + a[3 + i] * b[3 + j] + a[6 + i] * b[6 + j];
@@ -99,7 +100,7 @@ BE_INLINE be_vl pair_near(const be_physics_group *g, const int wide, int pair) {
     }
     const be_vl near = ~(be_dot3(apart, apart) >= reach * reach);
     if (!be_any(near)) return near;
-    if (kind != BE_PAIR_CAPSULES) return near & ~boxes_apart(g, wide, first, second, apart, gap);
+    if (kind != BE_PAIR_CAPSULES) return near & ~boxes_apart(g, wide, first, second, apart, gap, 0);
     const be_vd radii = BE_PAIR(REACH, pair, 1) + BE_SLACK;
     half_axis(a, g, wide, first);
     half_axis(b, g, wide, second);
@@ -115,6 +116,18 @@ BE_INLINE be_vl near(const be_physics_group *g, const int wide) {
 }
 
 unsigned be_physics_near(be_physics_group *g) { return be_mask_bits(g->wide ? near(g, 1) : near(g, 0)); }
+
+BE_INLINE be_vl pair_apart(const be_physics_group *g, const int wide, int pair) {
+    const int first = g->m->pair_geoms[2 * pair], second = g->m->pair_geoms[2 * pair + 1];
+    be_vd apart[3];
+    if (g->m->geom_type[first] == BE_PLANE) return be_lane_numbers() < 0;
+    be_sub3(apart, g->geom_xpos + 3 * second, g->geom_xpos + 3 * first);
+    return boxes_apart(g, wide, first, second, apart, BE_PAIR(BEGIN, pair, 0) - BE_SLACK, BE_BOX_ROOM);
+}
+
+unsigned be_physics_pair_apart(const be_physics_group *g, int pair) {
+    return be_mask_bits(g->wide ? pair_apart(g, 1, pair) : pair_apart(g, 0, pair));
+}
 
 unsigned be_physics_pair_near(const be_physics_group *g, int pair) {
     return be_mask_bits(g->wide ? pair_near(g, 1, pair) : pair_near(g, 0, pair));
