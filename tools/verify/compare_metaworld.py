@@ -5,9 +5,9 @@ episodes, infos and random streams.
 
 It needs `pip install metaworld`, which brings MuJoCo 3.3.0; BATCHENV_ISA chooses the instruction set. A lane is a
 seed. Each id is played five times, in one autoreset mode after the other: with random actions, held for 5 steps, in
-episodes of a third of the steps; with the package's own policies, some noise, and episodes that end with a success; with
-goals that are hidden, as in ML1; with hands that go straight to their objects; and with policies without noise, which go
-on after a success. Exit status 1: something differs.
+episodes of a third of the steps; with the package's own policies, some noise, and episodes that end with a success;
+with goals that are hidden, as in ML1; with hands that go straight to their objects; and with policies without noise,
+whose episodes go on after a success. Exit status 1: something differs.
 """
 
 import argparse

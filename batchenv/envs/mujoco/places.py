@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 # user's own does not have are not shown. A name of "" is the first thing of its kind.
 Row = tuple[str, str, str, str, Sequence[int]]
 
-# The array of a row whose field has the numbers of the model's site_pos themselves. With "site_pos" it says where in
-# the world the site is.
+# The array of a row whose field has the numbers of the model's site_pos themselves. With "site_pos", the field says
+# where in the world the site is.
 SITE_POS = "site_pos as it is"
 
 
