@@ -17,8 +17,9 @@ _JUMANJI = (
     "Tetris"
 )
 _METAWORLD = (  # those in C
-    "button-press(-topdown)?(-wall)?|door-open|drawer-(close|open)|handle-press(-side)?|peg-insert-side|pick-place|push|reach(-wall)?|"
-    "window-(close|open)"
+    "assembly|basketball|bin-picking|box-close|button-press(-topdown)?(-wall)?|coffee-pu(ll|sh)|disassemble|door-open|"
+    "drawer-(close|open)|hammer|hand-insert|handle-press(-side)?|peg-insert-side|pick-out-of-hole|"
+    "pick-place(-wall)?|push(-back|-wall)?|reach(-wall)?|shelf-place|soccer|stick-pu(ll|sh)|window-(close|open)"
 )
 _PLAYGROUND = "Aloha|Barkour|LeapCube|Panda[A-Z]|AeroCube"
 
