@@ -16,11 +16,6 @@ _JUMANJI = (
     "Minesweeper|MultiCVRP|PacMan|RobotWarehouse|RubiksCube|SearchAndRescue|SlidingTilePuzzle|Snake|Sokoban|Sudoku|TSP|"
     "Tetris"
 )
-_METAWORLD = (  # those in C
-    "assembly|basketball|bin-picking|box-close|button-press(-topdown)?(-wall)?|coffee-pu(ll|sh)|disassemble|door-open|"
-    "drawer-(close|open)|hammer|hand-insert|handle-press(-side)?|peg-insert-side|pick-out-of-hole|"
-    "pick-place(-wall)?|push(-back|-wall)?|reach(-wall)?|shelf-place|soccer|stick-pu(ll|sh)|window-(close|open)"
-)
 _PLAYGROUND = "Aloha|Barkour|LeapCube|Panda[A-Z]|AeroCube"
 
 
@@ -69,7 +64,7 @@ FAMILIES = (
     OtherFamily(
         "Meta-World",
         "mujoco.metaworld",
-        f"MetaWorld/.*|Meta-World/(?!({_METAWORLD})-v3).*",
+        "Meta-World/(MT|ML|custom-)[a-zA-Z0-9-]+",
         "metaworld",
         "and after `import metaworld` batchenv.make('Meta-World/MT1', num_envs, env_name='reach-v3') and the like "
         "step them",

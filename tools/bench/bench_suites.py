@@ -1,9 +1,9 @@
-"""DM Control or gymnasium-robotics against EnvPool and against the package itself.
+"""DM Control, gymnasium-robotics or Meta-World against EnvPool and against the package itself.
 
-    python tools/bench/bench_suites.py [--family dmc|robotics] [--lanes 64] [--threads 1 2] [--rounds 5]
+    python tools/bench/bench_suites.py [--family dmc|robotics|metaworld] [--lanes 64] [--threads 1 2] [--rounds 5]
         [--seconds 0.3] [--only walker] [--pixels]
 
-Contenders take turns, with the same random actions (each held for five steps in gymnasium-robotics), episodes that end
+Contenders take turns, with the same random actions (each held for five steps in all but DM Control), episodes that end
 and begin included; the package steps one environment, or 16 of gymnasium-robotics one after the other. Printed are
 microseconds per step of one lane (medians of the rounds), and how many times as long the others take. With one thread
 these are processor times, with more wall times. Who is not installed is left out: EnvPool has wheels for Python 3.12,
@@ -80,7 +80,33 @@ class Robotics:
         return step
 
 
-FAMILIES = {"dmc": DmControl, "robotics": Robotics}
+class MetaWorld:
+    """Meta-World, with hidden goals, as EnvPool has it."""
+
+    package, hold = "metaworld", 5
+    names = [env_id.removeprefix("Meta-World/").removesuffix("-v3") for env_id in batchenv.list_envs("metaworld")]
+
+    @staticmethod
+    def ids(name):
+        pool_id = f"MetaWorld/{name.title().replace('-', '')}-v3"
+        return pool_id, pool_id
+
+    @staticmethod
+    def reference(name, pixels):
+        from helpers.metaworld import make_metaworld
+
+        env = make_metaworld(f"Meta-World/{name}-v3", partially_observable=True)
+        env.reset(seed=0)
+
+        def step(actions):
+            *_, truncated, _ = env.step(actions[0].astype(np.float32))
+            if truncated:
+                env.reset()
+
+        return step
+
+
+FAMILIES = {"dmc": DmControl, "robotics": Robotics, "metaworld": MetaWorld}
 
 
 def actions_of(env, lanes, hold):
