@@ -128,9 +128,13 @@ def _atari_overview() -> Iterator[str]:
 
 def _many(family: str, ids: list[str]) -> Iterator[str]:
     """Ids of a family of many, without what most of them begin and end with."""
-    start, end = f"{family}-", "-v0"
-    if not any(name.startswith(start) for name in ids):
-        start = start.lower()
+    namespace, slash, _ = ids[0].rpartition("/")
+    starts = (f"{family}-", f"{family}-".lower(), namespace + slash)
+    start = next(start for start in starts if any(name.startswith(start) for name in ids))
+    if not start:
+        yield from _wrapped(ids)
+        return
+    end = "-v" + ids[0].rpartition("-v")[2]
     short = [name for name in ids if name.startswith(start) and name.endswith(end)]
     if short:
         yield f"  {start}NAME{end}, where NAME is one of:"

@@ -61,7 +61,9 @@ def test_list_begins_with_the_small_families():
     counts = {family: len(ids) for family, ids in families().items()}
     assert headings == [family for family in sorted(counts, key=counts.get) if family in headings]
     assert set(headings) >= set(batchenv.registry.FAMILIES) and headings[-1] == "Atari"
-    assert "  MiniGrid-NAME-v0, where NAME is one of:" in lines and "MiniGrid-MultiRoom-N4-S5-v1" in result.stdout
+    for form in ("MiniGrid-NAME-v0", "dm_control/NAME-v0", "Meta-World/NAME-v3"):
+        assert f"  {form}, where NAME is one of:" in lines
+    assert "MiniGrid-MultiRoom-N4-S5-v1" in result.stdout
     for extra in ("mujoco", "atari"):
         assert result.stdout.count(f"needs the extra {extra} (") == 1
     assert next(line for line in lines if "CartPole-v1" in line).split() == (
