@@ -38,10 +38,10 @@ static __attribute__((unused)) int puck_begin_at_rest(be_batch *b, int64_t lane,
     return sawyer_put_object(b, lane, place, error);
 }
 
-/* How the hand holds an object: how well it is around it, and the same where it also closes firmly. */
+/* How the hand holds an object. */
 typedef struct caging_grip {
-    double around;
-    sawyer_number held;
+    double around;      /* how well it is around the object */
+    sawyer_number held; /* the same together with how firmly it closes: the package's reward with neither density */
 } caging_grip;
 
 /* beside: how well the pads are beside the object; over: how well the tip is over it; closed: how firmly the hand
@@ -57,7 +57,7 @@ static inline sawyer_number caging_mean(sawyer_number a, double b) {
 
 static inline sawyer_number caging_reward(caging_grip grip) { return caging_mean(grip.held, grip.around); }
 
-/* min(max(0, effort), most) / most: how firmly the hand closes, of `most`, beyond which it does not matter. */
+/* min(max(0, effort), most) / most: how firmly the hand closes, of what is asked for at most. */
 static __attribute__((unused)) sawyer_number caging_closed(float effort, float most) {
     if (effort <= 0) return sawyer_float(0);
     return effort > most ? sawyer_float(1) : (sawyer_number){(double)(effort / most), SAWYER_FLOAT32};
@@ -73,7 +73,8 @@ static inline double caging_distance_over(const be_batch *b, const double *from,
     return be_norm(way, 2, be_mujoco_of(b)->fused_dot);
 }
 
-/* radius: the object's; near: how near the pads are to be; over: how near the tip is to be, along x and z. */
+/* What the package's rewards have in common. radius: the object's; near: how near the pads are to be; over: how near
+ * the tip is to be, along x and z. */
 static inline caging_grip caging_hold(const be_batch *b, int64_t lane, const double *object, sawyer_number closed,
                                       double radius, double near, double over) {
     const double *began = SAWYER_FIELD(b, SAWYER_OBJECT, lane);
@@ -94,7 +95,8 @@ static __attribute__((unused)) sawyer_number caging_judge(const be_batch *b, int
     return caging_reward(caging_hold(b, lane, object, sawyer_closed(effort), radius, near, over));
 }
 
-/* The package's reward with medium_density. reach: how near the tip is to come to the object. */
+/* The package's reward with medium_density, from the one with neither. reach: how near the tip is to come to the
+ * object. */
 static __attribute__((unused)) sawyer_number caging_judge_reach(const be_batch *b, int64_t lane, const double *object,
                                                                 sawyer_number held, double reach) {
     const double *began = SAWYER_FIELD(b, SAWYER_OBJECT, lane);

@@ -15,10 +15,9 @@ static const be_read reads[] = {CAGING_SHARED_READS,
                                 [FLASK] = {"xpos", "body", "object"},
                                 [FLASK_HANDLE] = {"site_xpos", "site", "insertion"},
                                 {0}};
-enum { STICK_LIES_AT_X, STICK_LIES_AT_Y, STICK_GOAL_X = 3, STICK_GOAL_Y }; /* numbers of a goal */
 
-/* Puts the stick where the goal says; and the flask, whose joints are after the stick's, to y, of which one of the two
- * speeds stops. */
+/* Puts the stick somewhere, and the flask to y. The flask has two joints after the stick's, for x and y. Of their
+ * speeds only the second one becomes 0, as in the package, which counts the stick's quaternion among the speeds. */
 static int stick_put(be_batch *b, int64_t lane, const double *stick, double y, be_error *error) {
     double *const *arrays = be_mujoco_arrays(b, lane);
     const int status = sawyer_put_object(b, lane, stick, error);

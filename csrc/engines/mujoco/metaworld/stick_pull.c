@@ -5,8 +5,8 @@
 
 /* The object is the flask. The mark is where the stick was. */
 static int begin(be_batch *b, int64_t lane, const double *goal, be_error *error) {
-    const double stick[] = {goal[STICK_LIES_AT_X], goal[STICK_LIES_AT_Y], 0.02};
-    const double target[] = {goal[STICK_GOAL_X], goal[STICK_GOAL_Y], 0.02};
+    const double stick[] = {goal[0], goal[1], 0.02};
+    const double target[] = {goal[3], goal[4], 0.02};
     sawyer_put(b, lane, SAWYER_MARK, stick);
     sawyer_put(b, lane, SAWYER_TARGET, target);
     const int status = stick_put(b, lane, stick, 0.09, error);

@@ -12,7 +12,6 @@ static inline void tool_handle(const double *seen, double reach, double *place) 
     if (fabs(seen[4] - seen[0]) < reach) place[0] = seen[0];
 }
 
-/* The package's reward with high_density and medium_density. */
 static inline caging_grip tool_hold(const be_batch *b, int64_t lane, const double *place, float effort) {
     return caging_hold(b, lane, place, sawyer_closed(effort), 0.015, 0.02, 0.01);
 }
