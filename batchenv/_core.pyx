@@ -88,6 +88,7 @@ include "_core/steps.pxi"  # SteppedLanes: resets, steps, rollouts
 include "_core/snapshots.pxi"  # SavedLanes: states and snapshots, read, loaded and set
 include "_core/agendas.pxi"  # PlannedLanes: plans of their episodes
 include "_core/batch.pxi"  # Batch: lanes in flight
+include "_core/joined.pxi"  # Joined: lanes of several batches, stepped together
 include "_core/views.pxi"  # views of their columns
 include "_core/exit.pxi"  # ends their workers at exit
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from batchenv import _core
 
@@ -19,6 +19,30 @@ class OfFile(Protocol):
     @property
     def reference(self) -> dict[str, Any]:
         """All that another process needs to load the same library."""
+        ...
+
+
+class Share(NamedTuple):
+    """Neighbouring lanes of a batch whose lanes have several tasks: an id, how many there are, and keywords."""
+
+    env_id: str
+    num_envs: int
+    kwargs: dict[str, Any]
+
+
+class Join(Protocol):
+    """What an id means whose lanes have several tasks."""
+
+    def shares(self, num_envs: int, keywords: dict[str, Any]) -> list[Share]:
+        """Of what so many lanes consist. Raises TypeError or ValueError for a wrong number, keyword or value."""
+        ...
+
+    def fixed(self) -> Sequence[str]:
+        """Params of lanes that `shares` sets, for which users have other keywords."""
+        ...
+
+    def first_seeds(self, seed: int, num_envs: int) -> list[int]:
+        """The seeds of the first reset, where `make` has got this one."""
         ...
 
 
@@ -38,6 +62,7 @@ class Entry:
     listed: bool = True  # for users; the others are for tests and benchmarks
     family: str = "your own"
     library: OfFile | None = None  # None: it is built in
+    join: Join | None = None  # None: all lanes have one task; otherwise `type_name` is that of the first
 
     @property
     def extra(self) -> str | None:

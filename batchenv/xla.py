@@ -64,7 +64,7 @@ class Functions:
             anew=True,
         )
         # The drawer of a render mode watches each step, which goes through the env for that.
-        plain = whole.plain and env.render_mode is None
+        plain = whole.plain and env.render_mode is None and hasattr(env._backend, "core")
         steps = _core.XlaSteps(env._backend.core, results.taken) if plain else None
         if plain:
             env._direct.append(partial(_refuse_other, env._backend))

@@ -374,6 +374,10 @@ cdef extern from "core/episode.h" nogil:
     int be_batch_take_failure(be_batch *, int64_t)
     const be_error *be_batch_failure(const be_batch *, int64_t)
 
+cdef extern from "core/rows.h" nogil:
+    ctypedef struct be_table
+    void be_rows_slice(const be_table *, be_rows *, const be_rows *, int64_t)
+
 cdef extern from "core/batch.h" nogil:
     enum:
         BE_MAX_LANE_COLUMNS
@@ -395,6 +399,7 @@ cdef extern from "core/batch.h" nogil:
     const be_placement *be_batch_placement(const be_batch *)
     void be_batch_destroy(be_batch *)
     void be_batch_point_final(const be_batch *, be_rows *)
+    const be_table *be_batch_table(const be_batch *)
     int64_t be_batch_bytes(const be_batch *)
 
 cdef extern from "core/snapshot.h" nogil:
@@ -458,8 +463,17 @@ cdef extern from "core/run/loop.h" nogil:
         BE_NUM_PLANS
     ctypedef enum be_verb:
         BE_STEP, BE_STEP_LISTED, BE_RESET, BE_RESET_SOME, BE_SEED, BE_ROLLOUT
+    ctypedef struct be_member:
+        be_batch *batch
+        int64_t first
+        const double *options
+        int64_t options_stride
+        be_scattered *scattered
     ctypedef struct be_call:
         be_verb verb
+        const be_member *parts
+        int num_parts
+        const int32_t *part_of
         const int64_t *lanes
         int64_t num_listed
         be_scattered *scattered

@@ -16,5 +16,9 @@ def _end_all_workers(double patience=10.0):
     for batch in [reference() for reference in list(_alive.values())]:
         if batch is None:
             continue
-        while not (<Batch>batch)._end_at_exit() and be_now_ns() < end:
+        while not _ends_at_exit(batch) and be_now_ns() < end:
             time.sleep(0.001)
+
+
+cdef bint _ends_at_exit(batch):
+    return (<Joined>batch)._end_at_exit() if type(batch) is Joined else (<Batch>batch)._end_at_exit()

@@ -64,6 +64,7 @@ cdef class Layout:
     cdef object labels  # an array with one for each entry, and a last one for none; or None
     cdef bint goes_on  # games that last longer than an episode have theirs at their end
     cdef bint same_step
+    cdef bint joined  # of several batches, so that steps, too, need room of their own for what is of episodes' ends
 
     cdef int start(self, const be_batch *batch, const be_transform *changes, bint same_step) except -1:
         cdef const be_space *space
@@ -161,7 +162,9 @@ cdef class Layout:
         cdef void *observed = &_rows.port[self.port]
         cdef int raw = FOR_ALL if self.treats_observations else 0, raw_reward = FOR_ALL if self.treats_rewards else 0
         cdef int recorded = FOR_ALL if self.recording else 0
-        cdef int finals = FOR_RESULTS | FOR_ROLLOUT if self.same_step else 0
+        cdef int finals = 0
+        if self.same_step:
+            finals = FOR_ALL if self.joined else FOR_RESULTS | FOR_ROLLOUT
         self._form(OBSERVATION, FOR_ALL, NULL if raw else observed, self.observation_dtype, self.observation_shape)
         self._form(REWARD, FOR_ALL, NULL if raw_reward else <void *>&_rows.reward, self.reward_dtype)
         self._form(TERMINATED, FOR_ALL, &_rows.terminated, "bool")

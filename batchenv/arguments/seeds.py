@@ -96,11 +96,11 @@ def adopt_stream(space: spaces.Space[Any], before: spaces.Space[Any]) -> None:
 class Seeder:
     """The seed of each of `count` lanes, as of its last seeded reset.
 
-    first: the seed of the first reset to which none is passed; None: one from the operating system.
+    first: the seeds of the first reset to which none are passed; None: some from the operating system.
     known: None before the first reset; an int s: lane i has s + i; a list: one per lane.
     """
 
-    def __init__(self, count: int, first: int | None):
+    def __init__(self, count: int, first: Seeds):
         self.known: int | Sequence[int] | None = None
         self._count = count
         self._first = first

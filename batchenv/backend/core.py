@@ -20,7 +20,7 @@ from batchenv.backend.transforms import DEFAULTS, Transforms, flag
 from batchenv.backend.translator import Translator
 from batchenv.spaces import nested
 
-_RING = 4
+RING = 4
 
 
 def _space(ports: dict[str, tuple]) -> spaces.Space[Any]:
@@ -103,7 +103,7 @@ class CoreBackend(PlannedBackend):
             limit,
             params,
             threads,
-            0 if flag("copy", copy) else _RING,
+            0 if flag("copy", copy) else RING,
             flag("clip_actions", clip_actions),
             transform=self._transforms.core,
             grid=grid,
@@ -142,7 +142,7 @@ class CoreBackend(PlannedBackend):
     def layout(self) -> LaneSpaces:
         return self._layout
 
-    def _spaces(self) -> tuple[spaces.Space[Any], spaces.Space]:
+    def raw_spaces(self) -> tuple[spaces.Space[Any], spaces.Space]:
         """The spaces of a lane as the environment has them."""
         observation, action = self.core.spaces()
         return self.translator.observation_space(_space(observation)), _space(action)
@@ -152,7 +152,7 @@ class CoreBackend(PlannedBackend):
         return True
 
     def _look_at_spaces(self) -> None:
-        raw, action = self._spaces()
+        raw, action = self.raw_spaces()
         layout = LaneSpaces(self._transforms.space(raw, self._in_core()), action)
         coefficients = self._transforms.coefficients(raw)
         if coefficients is not None:
@@ -169,9 +169,9 @@ class CoreBackend(PlannedBackend):
         return self.core.waiting()
 
     def reset(self, seeds: Any, mask: Flags | None, options: Options) -> tuple[Any, InfoDict]:
-        return self.core.deliver(self.core.reset(seeds, mask, self._core_options(options)))
+        return self.core.deliver(self.core.reset(seeds, mask, self.core_options(options)))
 
-    def _core_options(self, options: Options) -> Options:
+    def core_options(self, options: Options) -> Options:
         """A reset's options as the C type has them. Raises ValueError for one that there is not."""
         for name, value in (options or {}).items():
             if name not in self._options:
@@ -190,7 +190,7 @@ class CoreBackend(PlannedBackend):
         return self.core.send(actions, env_id)
 
     def send_reset(self, seeds: Any, options: Options) -> None:
-        self.core.queue_reset(seeds, self._core_options(options))
+        self.core.queue_reset(seeds, self.core_options(options))
 
     def recv(self, timeout: float | None) -> Any:
         return self.core.deliver(self.core.recv(timeout))

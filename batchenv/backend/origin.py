@@ -5,7 +5,9 @@ from __future__ import annotations
 from abc import abstractmethod
 from typing import Any, Protocol
 
+from batchenv.arguments.seeds import Seeds
 from batchenv.backend.core import CoreBackend
+from batchenv.backend.joined import JoinedBackend
 from batchenv.registry import OfFile
 
 
@@ -31,14 +33,18 @@ class Origin(Protocol):
     def check_mode(self, render_mode: Any, num_envs: int) -> None:
         """Raises ValueError or gymnasium.error.DependencyNotInstalled if lanes cannot be drawn in this mode."""
 
+    def first_seeds(self, seed: int | None, num_envs: int) -> Seeds:
+        """The seeds of the first reset to which none is passed, where the env was made with this one."""
+        return seed
+
     @abstractmethod
-    def backend(self, num_envs: int, params: dict[str, Any], **options: Any) -> CoreBackend:
+    def backend(self, num_envs: int, params: dict[str, Any], **options: Any) -> CoreBackend | JoinedBackend:
         """The backend. params: the user's keywords for the environment; options: see `CoreBackend`."""
 
     @abstractmethod
-    def metadata(self, backend: CoreBackend) -> dict[str, Any]:
+    def metadata(self, backend: CoreBackend | JoinedBackend) -> dict[str, Any]:
         """What Gymnasium calls metadata, without the autoreset mode."""
 
     @abstractmethod
-    def render_mode(self, backend: CoreBackend, asked: str | None) -> str | None:
+    def render_mode(self, backend: CoreBackend | JoinedBackend, asked: str | None) -> str | None:
         """The render mode of the lanes, where the user has asked for this one."""

@@ -36,7 +36,7 @@ class PlannedBackend(Backend):
     _course: Course | None = None
     _followed = _Followed()
 
-    def _core_options(self, options: Options) -> Options:
+    def core_options(self, options: Options) -> Options:
         raise NotImplementedError
 
     def _look_at_spaces(self) -> None:
@@ -124,7 +124,7 @@ class PlannedBackend(Backend):
         values = []
         for k, options in enumerate(entries.options):
             try:
-                values.append(self.core.option_values(self._core_options(options) or {}))
+                values.append(self.core.option_values(self.core_options(options) or {}))
             except (TypeError, ValueError) as problem:
                 raise type(problem)(f"options[{k}]: {problem}") from None
         return np.array([options is not None for options in entries.options]), np.stack(values)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from gymnasium import spaces
 from gymnasium.vector.utils import batch_space
 
 from batchenv.backend.protocol import Backend, LaneError
@@ -16,12 +17,7 @@ def stepwise(backend: Backend, actions: Any, steps: int, key: int, first_step: i
     """See `Backend.rollout`. Infos come with Gymnasium's masks, since other steps may lack what one step has; final
     observations are arrays of objects, as those of `step`."""
     if actions is None:
-        space = batch_space(backend.layout().action_space, backend.num_envs)
-        drawn = []
-        for step in range(first_step, first_step + steps):
-            space.seed(int(np.random.SeedSequence([key, step]).generate_state(1)[0]))
-            drawn.append(space.sample())
-        actions = _stacked(drawn)
+        actions = random_actions(backend.layout().action_space, backend.num_envs, steps, key, first_step)
     results, failed, reasons = [], {}, []
     for step in range(steps):
         taken = nested.each(lambda part, step=step: part[step], actions)
@@ -45,6 +41,16 @@ def stepwise(backend: Backend, actions: Any, steps: int, key: int, first_step: i
     if failed:
         raise LaneError(reasons[0], np.array(sorted(failed)), result)
     return result
+
+
+def random_actions(single: spaces.Space[Any], num_envs: int, steps: int, key: int, first_step: int) -> Any:
+    """Actions of so many steps, drawn from this space of one lane's. See `Backend.rollout`."""
+    space = batch_space(single, num_envs)
+    drawn = []
+    for step in range(first_step, first_step + steps):
+        space.seed(int(np.random.SeedSequence([key, step]).generate_state(1)[0]))
+        drawn.append(space.sample())
+    return _stacked(drawn) if drawn else np.empty((0, *(space.shape or ())), space.dtype)
 
 
 def _stacked(values: Any) -> Any:

@@ -20,7 +20,7 @@ from batchenv.backend.protocol import Actions, Backend, EnvIds, Flags, InfoDict,
 from batchenv.backend.results import converted
 from batchenv.env.access import Access
 from batchenv.env.flight import Flights
-from batchenv.env.origin import CoreOrigin
+from batchenv.env.origin import CoreOrigin, origin_of
 from batchenv.env.rollout import Rollouts
 from batchenv.spaces.pytrees import tell_libraries
 
@@ -148,7 +148,7 @@ class BatchEnv(Flights, Rollouts, Access):
             "normalize_reward": normalize_reward,
             "reward_dtype": reward_dtype,
         }
-        origin = CoreOrigin(env_id) if isinstance(env_id, str) else env_id
+        origin = origin_of(env_id) if isinstance(env_id, str) else env_id
         self._library = origin.library
         num_envs = integer("num_envs", num_envs, 1, MAX_ENVS)
         if num_threads is None:
@@ -194,7 +194,8 @@ class BatchEnv(Flights, Rollouts, Access):
             **backend.transforms,
         }
         render_mode = origin.render_mode(backend, render_mode)
-        self._begin(origin.name, backend, mode, rows, seed, render_mode, origin.metadata(backend), arguments)
+        seeds = origin.first_seeds(seed, num_envs)
+        self._begin(origin.name, backend, mode, rows, seeds, render_mode, origin.metadata(backend), arguments)
         self._again = origin.again
         for attribute, normalizer in backend.normalizers.items():
             # Not by way of __dict__: once it was asked for, Python finds attributes more slowly, _hold_and_step too.

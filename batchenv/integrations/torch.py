@@ -78,7 +78,7 @@ class TorchBatchEnv(TensorSteps, Forwarding):
         """Steps lanes by way of the C core's batch unless something watches them; see `wrapping.tell_of_backends`."""
         finals_only = self._tensors.finals_only
         watched = backend.innermost() is not backend
-        self._tensors = self._make_tensors(None if watched else backend.core)
+        self._tensors = self._make_tensors(None if watched else getattr(backend, "core", None))
         self._tensors.finals_only = finals_only
         if self._transfer is None:
             self._step_by(self._tensors)

@@ -204,7 +204,7 @@ class EnvBackend(CoreBackend):
 
     def apart(self, snapshot: Snapshot) -> Saved:
         """A snapshot of such lanes, taken apart: see `saved.apart`."""
-        return saved.apart(snapshot, self._snapshots, self._spaces())
+        return saved.apart(snapshot, self._snapshots, self.raw_spaces())
 
     def check_snapshot(self, snapshot: Snapshot) -> int:
         parts = self.apart(snapshot)
@@ -301,14 +301,14 @@ class PythonBackend(EnvBackend):
 
     # ---- spaces and steps ----------------------------------------------------------------------------------------
 
-    def _spaces(self) -> tuple[spaces.Space, spaces.Space]:
+    def raw_spaces(self) -> tuple[spaces.Space, spaces.Space]:
         return self._made
 
     def _look_at_spaces(self) -> None:
         super()._look_at_spaces()
         # An observation with parts that are single values or objects: arrays do not say of which type they were.
         more = self.observations.objects or any(not port.shape for port in self.observations.ports)
-        self._says_more = self.lanes.keeps_final = self._layout.observation_space is self._spaces()[0] and bool(more)
+        self._says_more = self.lanes.keeps_final = self._layout.observation_space is self.raw_spaces()[0] and bool(more)
 
     def tell_apart(self) -> None:
         self._apart = True
@@ -439,7 +439,7 @@ class PythonBackend(EnvBackend):
         block, waits, numbers = self.core.snapshot(lanes), self.core.waiting(), lanes.tolist()
         kept = self._keep(kind, numbers)
         rows = [Row(0, row, bool(waits[lane]), env) for row, (lane, env) in enumerate(zip(numbers, kept, strict=True))]
-        return Saved(kind, self._spaces(), [block], rows)
+        return Saved(kind, self.raw_spaces(), [block], rows)
 
     def _keep(self, kind: str, lanes: Sequence[int]) -> list[Any]:
         """What `saved.keep` makes of these lanes."""

@@ -1,5 +1,6 @@
 """MuJoCo: the installed library, models, and the tasks over them."""
 
+from batchenv.envs.mujoco.metaworld_benchmarks import add_benchmarks
 from batchenv.registry import Family, add_family
 
 add_family(
@@ -71,3 +72,4 @@ add_family(
         bench_lanes=64,
     )
 )
+add_benchmarks()

@@ -8,12 +8,12 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
-from batchenv.arguments.numbers import integer
+from batchenv.arguments.numbers import brief, integer
 from batchenv.envs.mujoco import library, packages, tasks
 from batchenv.envs.mujoco.places import SITE_POS
 
 _INSTALL = 'pip install "batchenv[metaworld]" (of what metaworld depends on, only mujoco is needed)'
-_GOALS = 50  # of a task
+GOALS = 50  # of a task
 _RIGHT = np.array([0.525, 1.025, 0.7])  # bounds of where the hand is
 _LEFT = np.array([-0.525, 0.348, -0.0525])
 _HAND_LOW, _HAND_HIGH = (-0.5, 0.40, 0.05), (0.5, 1, 0.5)  # what most tasks have as bounds of the goal
@@ -50,7 +50,10 @@ class Sawyer(tasks.Task):
     goal_high: Bounds = _HAND_HIGH
     xml_file = None
     xml_meaning = "another model with the same names: the path of an XML file, or XML text"
-    own = (("goals_seed", 0, "which 50 goals there are: the seed of the package's benchmarks"),)
+    own = (
+        ("goals_seed", 0, "which 50 goals there are: the seed of the package's benchmarks"),
+        ("goals", None, "the goals themselves, one per row, in place of those of a seed"),
+    )
     seen_evaluated = True
 
     # They are only read, and of a translator, so that a property may be in place of the base's class variable.
@@ -71,6 +74,9 @@ class Sawyer(tasks.Task):
     def to_core(self, keywords):
         result = super().to_core(keywords)
         self._hidden = bool(result[0].get("partially_observable", False))
+        self._tasks = result[0].get("num_tasks", 0)
+        if self._tasks:
+            self.transforms = {"observation_dtype": "float32"}  # which the package's wrapper makes of them
         integer("goals_seed", self._value("goals_seed"), 0, 2**32 - 1)
         return result
 
@@ -81,8 +87,21 @@ class Sawyer(tasks.Task):
         return model
 
     def _goals(self) -> NDArray[np.float64]:
-        """The goals that a benchmark of this task alone has, one per row. It draws two, and keeps the second."""
-        random = np.random.RandomState(self._value("goals_seed"))
+        """The user's, or those that a benchmark of this task alone has, one per row."""
+        given = self._value("goals")
+        if given is None:
+            return self.draw_goals(np.random.RandomState(self._value("goals_seed")), GOALS)
+        try:
+            goals = np.array(given, np.float64)
+        except (TypeError, ValueError):
+            goals = np.empty(0)
+        if goals.ndim != 2 or goals.shape[1] != len(self.low) or not len(goals) or not np.isfinite(goals).all():
+            raise ValueError(f"goals={brief(given)} must be finite numbers, an array of shape (goals, {len(self.low)})")
+        return goals
+
+    def draw_goals(self, random: np.random.RandomState, count: int) -> NDArray[np.float64]:
+        """Goals as the package's benchmarks draw them from their stream, one per row. It draws two for each, and keeps
+        the second."""
 
         def drawn() -> NDArray[np.float64]:
             while True:
@@ -90,7 +109,7 @@ class Sawyer(tasks.Task):
                 if self._fits(goal):
                     return goal
 
-        return np.array([(drawn(), drawn())[1] for _ in range(_GOALS)])
+        return np.array([(drawn(), drawn())[1] for _ in range(count)])
 
     def _fits(self, goal: NDArray[np.float64]) -> bool:
         """Whether the package takes this goal, rather than draw another one."""
@@ -110,7 +129,8 @@ class Sawyer(tasks.Task):
             (_RIGHT, 1.0, np.inf, self.goal_high),
         ):
             frame = np.hstack([hand, gripper, np.full(14, objects)])
-            bounds.append(np.hstack([frame, frame, hidden if self._hidden else goal]))
+            which = np.full(self._tasks, float(objects > 0))  # 0 and 1
+            bounds.append(np.hstack([frame, frame, hidden if self._hidden else goal, which]))
         return spaces.Box(*bounds, dtype=np.float64)
 
 

@@ -125,7 +125,7 @@ class ProcessBackend(EnvBackend):
     def tell_apart(self) -> None:
         self._reports.apart = True
 
-    def _spaces(self) -> tuple[spaces.Space, spaces.Space]:
+    def raw_spaces(self) -> tuple[spaces.Space, spaces.Space]:
         return self._raw, self._actions
 
     # ---- what RemoteLanes leaves to others -----------------------------------------------------------------------
@@ -387,7 +387,7 @@ class ProcessBackend(EnvBackend):
             for k, row in zip(own.tolist(), answers[number].rows, strict=True):
                 rows[k] = row._replace(block=len(blocks))
             blocks += answers[number].blocks
-        return Saved(kind, self._spaces(), blocks, [rows[k] for k in range(len(lanes))]).snapshot()
+        return Saved(kind, self.raw_spaces(), blocks, [rows[k] for k in range(len(lanes))]).snapshot()
 
     def restore(self, snapshot: Snapshot, rows: NDArray[np.int64], lanes: NDArray[np.int64]) -> Any:
         if len(lanes) < self.num_envs or self._pool.foreign:

@@ -31,8 +31,21 @@ static be_plan *plan_of(const be_call *c, be_plan *plans) {
     return &plans[BE_ROLLOUT + length];
 }
 
+static int num_batches(const be_call *c) { return c->parts ? c->num_parts : 1; }
+static const be_batch *batch_of(const be_call *c, int k) { return c->parts ? c->parts[k].batch : c->batch; }
+
 /* How many lanes the call is for. */
-static int64_t total_of(const be_call *c) { return c->verb == BE_STEP_LISTED ? c->num_listed : c->batch->num_lanes; }
+static int64_t total_of(const be_call *c) {
+    if (c->verb == BE_STEP_LISTED) return c->num_listed;
+    return c->parts ? c->parts[c->num_parts - 1].first + batch_of(c, c->num_parts - 1)->num_lanes : c->batch->num_lanes;
+}
+
+/* Whether each lane can be a piece of its own. */
+static int by_lane(const be_call *c) {
+    int found = 0;
+    for (int k = 0; k < num_batches(c); k++) found |= (batch_of(c, k)->type->flags & BE_LANE_BY_LANE) != 0;
+    return found;
+}
 
 /* ---- deciding --------------------------------------------------------------------------------------- */
 
@@ -97,17 +110,18 @@ static void deal(be_call *c, int64_t first, int threads) {
     atomic_store_explicit(&c->open, open, memory_order_relaxed);
 }
 
-static int steps_ahead(const be_call *c) {
-    return c->batch->driver->ahead && (c->verb == BE_STEP || c->verb == BE_STEP_LISTED || c->verb == BE_ROLLOUT);
+static int resets(const be_call *c) { return c->verb == BE_RESET || c->verb == BE_RESET_SOME; }
+
+/* Whether the lanes of a batch are stepped ahead, or begin their episodes together. */
+static int is_ahead(const be_call *c, const be_batch *batch) {
+    return resets(c) ? batch->driver->starting != NULL : batch->driver->ahead != NULL && c->verb != BE_SEED;
 }
 
-/* Whether lanes that are reset begin their episodes together. */
-static int begins_ahead(const be_call *c) {
-    return c->batch->driver->starting && (c->verb == BE_RESET || c->verb == BE_RESET_SOME);
-}
-
-/* How many lanes are stepped ahead at a time: as many as are best, but signals are to be looked at in time. */
-static int64_t lanes_ahead(const struct be_driver *driver) {
+/* How many lanes of a batch are best in a piece; signals are to be looked at in time. */
+static int64_t lanes_ahead(const be_call *c, const be_batch *batch) {
+    const struct be_driver *driver = batch->driver;
+    if (!is_ahead(c, batch)) return 1;
+    if (resets(c)) return driver->group;
     const double ns = atomic_load_explicit(&driver->lane_ns, memory_order_relaxed);
     if (ns > 0 && ns * (double)driver->together <= LOOK_NS) return driver->together;
     const int64_t lanes = ns > 0 ? (int64_t)(LOOK_NS / ns) : 0;
@@ -117,9 +131,11 @@ static int64_t lanes_ahead(const struct be_driver *driver) {
 static void choose_grain(be_call *c) {
     if (c->by_lane) {
         const int64_t share = (c->total + c->threads - 1) / c->threads;
-        c->grain = steps_ahead(c)    ? least(lanes_ahead(c->batch->driver), share)
-                   : begins_ahead(c) ? least(c->batch->driver->group, share)
-                                     : 1;
+        c->grain = share;
+        for (int k = 0; k < num_batches(c); k++) {
+            const int64_t lanes = lanes_ahead(c, batch_of(c, k));
+            c->grain = least(c->grain, c->parts ? least(lanes, batch_of(c, k)->num_lanes) : lanes);
+        }
         return;
     }
     c->grain = c->verb == BE_ROLLOUT ? whole_blocks(ROLLOUT_STEPS / c->num_steps, BE_LIST) : c->lone;
@@ -128,14 +144,14 @@ static void choose_grain(be_call *c) {
 }
 
 void be_call_begin(be_call *c, be_plan plans[BE_NUM_PLANS], int threads, be_pool *pool) {
-    c->by_lane = (c->batch->type->flags & BE_LANE_BY_LANE) != 0;
+    c->by_lane = by_lane(c);
     c->total = total_of(c);
     c->plan = plan_of(c, plans);
     c->lone = c->verb == BE_ROLLOUT ? 0 : lone_lanes(plans, c->verb);
     c->pool = pool;
     c->most = threads < c->plan->threads ? threads : c->plan->threads;
     c->timed = c->most > 1 && !c->plan->fixed;
-    c->placement = pool && c->verb != BE_STEP_LISTED ? be_batch_placement(c->batch) : NULL;
+    c->placement = pool && !c->parts && c->verb != BE_STEP_LISTED ? be_batch_placement(c->batch) : NULL;
     c->num_steps = 1;
 }
 
@@ -215,6 +231,13 @@ static int is_time(be_call *c, int part) {
     return now >= c->end || atomic_load_explicit(&c->stop, memory_order_relaxed);
 }
 
+/* Notes what a lane takes that is stepped ahead. */
+static void note_lane(const be_call *c, const be_batch *batch, double ns, int64_t lanes) {
+    if (resets(c) || (c->verb != BE_ROLLOUT && !is_ahead(c, batch))) return;
+    const double steps = (double)lanes * (double)c->num_steps;
+    atomic_store_explicit(&batch->driver->lane_ns, ns / steps, memory_order_relaxed);
+}
+
 static int64_t roll(be_call *c, int part, int64_t begin, int64_t end, be_error *error) {
     const int64_t last = c->first_step + c->num_steps;
     if (!c->by_lane) {
@@ -230,30 +253,32 @@ static int64_t roll(be_call *c, int part, int64_t begin, int64_t end, be_error *
     return 0;
 }
 
-/* Steps the lanes at positions begin..end-1 of the list. Returns how many have finished in this step, or -1. */
-static int64_t step_listed(be_call *c, int part, int64_t begin, int64_t end, be_error *error) {
-    const be_table *table = be_batch_table(c->batch);
+/* Steps the lanes at positions begin..end-1 of the list, which are all of one batch. Returns how many have finished in
+ * this step, or -1. */
+static int64_t step_listed(be_call *c, const be_member *own, int part, int64_t begin, int64_t end, be_error *error) {
+    const be_table *table = be_batch_table(own->batch);
     int64_t finished = 0;
-    if (c->batch->driver->ahead) {
+    if (own->batch->driver->ahead) {
         int64_t places[BE_LIST], count = 0;
         for (; count < BE_LIST && begin + count < end; count++) places[count] = begin + count;
-        be_step_ahead(c->batch, c->lanes + begin, places, c->resets ? c->resets + begin : NULL, count, c->rows);
+        be_step_ahead(own->batch, c->lanes + begin, places, c->resets ? c->resets + begin : NULL, count, c->rows);
     }
     for (int64_t k = begin; k < end;) {
         const int64_t *lanes = c->lanes + k;
         const int64_t left = end - k;
-        const int64_t run = c->by_lane ? 1 : be_lanes_run(c->batch, lanes, left, left);
+        const int64_t run = c->by_lane ? 1 : be_lanes_run(own->batch, lanes, left, left);
         int64_t n = run, done;
         be_rows rows;
         be_rows_slice(table, &rows, c->rows, k);
         rows.first = lanes[0];
         if (c->resets && c->resets[k]) {
-            done = be_batch_reset(c->batch, lanes[0], lanes[0] + 1, NULL, c->options, &rows, error) == BE_OK ? 0 : -1;
+            done =
+                be_batch_reset(own->batch, lanes[0], lanes[0] + 1, NULL, own->options, &rows, error) == BE_OK ? 0 : -1;
         } else if (run) {
-            done = c->isa->step(c->batch, lanes[0], lanes[0] + n, &rows, error);
+            done = c->isa->step(own->batch, lanes[0], lanes[0] + n, &rows, error);
         } else {
             n = least(left, BE_SCATTERED_LANES);
-            done = be_scattered_step(c->scattered, part, c->isa, c->batch, lanes, (int)n, &rows, error);
+            done = be_scattered_step(own->scattered, part, c->isa, own->batch, lanes, (int)n, &rows, error);
         }
         if (done < 0) return -1;
         finished += done;
@@ -262,26 +287,66 @@ static int64_t step_listed(be_call *c, int part, int64_t begin, int64_t end, be_
     return finished;
 }
 
-/* A reset in which each lane has options of its own. */
-static int64_t reset_each(be_call *c, int64_t begin, int64_t end, be_error *error) {
-    for (int64_t i = begin; i < end; i++) {
-        const double *options = c->options + i * c->options_stride;
-        if (be_batch_reset(c->batch, i, i + 1, c->mask, options, c->rows, error) != BE_OK) return -1;
+/* Resets lanes begin..end-1 of a batch, all with the same options or each with its own. */
+static int64_t reset(const be_member *own, const uint8_t *mask, int64_t begin, int64_t end, const be_rows *rows,
+                     be_error *error) {
+    const int64_t each = own->options_stride ? 1 : end - begin;
+    for (int64_t i = begin; i < end; i += each) {
+        const double *options = own->options + i * own->options_stride;
+        if (be_batch_reset(own->batch, i, i + each, mask, options, rows, error) != BE_OK) return -1;
     }
     return 0;
 }
 
+/* Does the call for the lanes begin..end-1 of a part, or for these positions of the list. */
+static int64_t do_part(be_call *c, const be_member *own, int part, int64_t begin, int64_t end, be_error *error) {
+    const int64_t first = own->first;
+    be_rows rows;
+    if (c->verb == BE_STEP_LISTED) return step_listed(c, own, part, begin, end, error);
+    be_rows_slice(be_batch_table(own->batch), &rows, c->rows, first);
+    rows.first = 0;
+    if (c->verb == BE_STEP) return c->isa->step(own->batch, begin - first, end - first, &rows, error);
+    return reset(own, c->mask ? c->mask + first : NULL, begin - first, end - first, &rows, error);
+}
+
+/* The same of several parts. */
+static int64_t do_parts(be_call *c, int part, int64_t begin, int64_t end, be_error *error) {
+    const be_member *own = c->parts;
+    int64_t finished = 0;
+    while (begin < end) {
+        int64_t stop = begin + 1;
+        if (c->verb == BE_STEP_LISTED) {
+            own = c->parts + c->part_of[begin];
+            while (stop < end && c->part_of[stop] == c->part_of[begin]) stop++;
+        } else {
+            while (own->first + own->batch->num_lanes <= begin) own++;
+            stop = least(end, own->first + own->batch->num_lanes);
+        }
+        const double started = be_now_ns();
+        const int64_t count = do_part(c, own, part, begin, stop, error);
+        if (count < 0) {
+            if (error->lane >= 0) error->lane += own->first;
+            return -1;
+        }
+        note_lane(c, own->batch, be_now_ns() - started, stop - begin);
+        finished += count;
+        begin = stop;
+    }
+    return finished;
+}
+
 /* Does the call for lanes begin..end-1. Returns how many lanes have finished in a step, or -1. */
 static int64_t do_piece(be_call *c, int part, int64_t begin, int64_t end, be_error *error) {
+    if (c->parts) return do_parts(c, part, begin, end, error);
+    const be_member whole = {c->batch, 0, c->options, c->options_stride, c->scattered};
     switch (c->verb) {
     case BE_STEP:
         return c->isa->step(c->batch, begin, end, c->rows, error);
     case BE_STEP_LISTED:
-        return step_listed(c, part, begin, end, error);
+        return step_listed(c, &whole, part, begin, end, error);
     case BE_RESET:
     case BE_RESET_SOME:
-        if (c->options_stride) return reset_each(c, begin, end, error);
-        return be_batch_reset(c->batch, begin, end, c->mask, c->options, c->rows, error) == BE_OK ? 0 : -1;
+        return reset(&whole, c->mask, begin, end, c->rows, error);
     case BE_SEED:
         if (be_batch_seed(c->batch, c->words, c->num_words, begin, end) == 0) return 0;
         be_fail(error, BE_ERROR_MEMORY, -1, "cannot seed: out of memory");
@@ -298,7 +363,7 @@ static void note_error(be_call *c, const be_error *error) {
 
 int be_call_inline(be_call *c, be_plan plans[BE_NUM_PLANS], int threads) {
     const int64_t lanes = total_of(c);
-    if (c->batch->type->flags & BE_LANE_BY_LANE || c->verb == BE_ROLLOUT) return 0;
+    if (c->verb == BE_ROLLOUT || by_lane(c)) return 0;
     be_plan *plan = &plans[c->verb];
     if (lanes > UNKNOWN_LANES && lanes > lone_lanes(plans, c->verb)) return 0;
     if (threads > 1 && plan->threads > 1 && !be_plan_untimed(plan)) return 0;
@@ -312,7 +377,8 @@ int be_call_inline(be_call *c, be_plan plans[BE_NUM_PLANS], int threads) {
 /* Works on the lanes of this thread's share, and then on those that other threads have not reached yet. */
 void be_call_work(be_call *c, int part) {
     const be_fp before = be_fp_enter();
-    const int first = first_share(c, part), timed = steps_ahead(c) || c->verb == BE_ROLLOUT;
+    const int first = first_share(c, part),
+              timed = !c->parts && !resets(c) && (is_ahead(c, c->batch) || c->verb == BE_ROLLOUT);
     const int unknown = c->threads == 1 && !c->timed && c->plan->cost[0] == 0;
     int64_t done = 0, finished = 0;
     for (int i = 0; i < c->num_shares; i++) {
@@ -328,11 +394,7 @@ void be_call_work(be_call *c, int part) {
             error.status = BE_OK;
             const double started = timed || unknown ? be_now_ns() : 0;
             const int64_t count = do_piece(c, part, begin, end, &error);
-            if (timed) {
-                const double steps = (double)(end - begin) * (double)c->num_steps;
-                atomic_store_explicit(&c->batch->driver->lane_ns, (be_now_ns() - started) / steps,
-                                      memory_order_relaxed);
-            }
+            if (timed) note_lane(c, c->batch, be_now_ns() - started, end - begin);
             if (unknown) c->plan->cost[0] = (be_now_ns() - started) / (double)(end - begin);
             if (count < 0) note_error(c, &error);
             finished += count > 0 ? count : 0;

@@ -36,10 +36,19 @@ typedef struct be_share {
     int64_t end;
 } be_share;
 
+/* One of several batches that are stepped or reset in one call, as if their lanes were one batch's. */
+typedef struct be_member {
+    be_batch *batch;
+    int64_t first;          /* the number that its lane 0 has in the call; parts are in ascending order, without gaps */
+    const double *options;  /* resets: as be_call has them */
+    int64_t options_stride; /* the same */
+    be_scattered *scattered;
+} be_member;
+
 typedef struct be_call {
     /* What is to be done. */
     be_verb verb;
-    be_batch *batch;
+    be_batch *batch; /* or, with parts, the first one's */
     const be_isa *isa;
     const be_rows *rows;
     const int64_t *lanes;    /* BE_STEP_LISTED: checked; row k belongs to lane lanes[k] */
@@ -49,6 +58,9 @@ typedef struct be_call {
     const uint8_t *mask;     /* BE_RESET_SOME */
     const double *options;   /* resets */
     int64_t options_stride;  /* where options[] has those of each lane: how many there are; 0: all have the same */
+    const be_member *parts;  /* steps and resets of several batches; NULL: there is only `batch` */
+    int num_parts;           /* the same */
+    const int32_t *part_of;  /* the same, BE_STEP_LISTED: row k is of lane lanes[k] of this one of the parts */
     const uint32_t *words;   /* BE_SEED: see be_batch_seed */
     size_t num_words;        /* the same */
     int64_t steps;           /* BE_ROLLOUT */

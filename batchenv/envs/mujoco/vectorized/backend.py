@@ -432,7 +432,7 @@ class TaskBackend(CoreBackend):
     # ---- what BatchEnv calls -----------------------------------------------------------------------------------------
 
     def reset(self, seeds: Any, mask: Flags | None, options: Options) -> tuple[Any, InfoDict]:
-        self._core_options(options)
+        self.core_options(options)
         lanes = self._every if mask is None else np.flatnonzero(mask)
         if mask is None:
             self._settle()
@@ -520,7 +520,7 @@ class TaskBackend(CoreBackend):
         return lanes
 
     def send_reset(self, seeds: Any, options: Options) -> None:
-        self._core_options(options)
+        self.core_options(options)
         self._settle()
         self._forget(self._every)
         self.core.expect_resets()

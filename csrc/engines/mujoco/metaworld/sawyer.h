@@ -14,12 +14,41 @@
  * goals. */
 enum { SAWYER_COUNT, SAWYER_SIZE, SAWYER_LOW, SAWYER_HIGH = SAWYER_LOW + 3, SAWYER_GOALS = SAWYER_HIGH + 3 };
 
-enum { SAWYER_HIDDEN = MJ_PARAMS, SAWYER_TERMINATE };
+enum {
+    SAWYER_HIDDEN = MJ_PARAMS,
+    SAWYER_TERMINATE,
+    SAWYER_TASKS,
+    SAWYER_TASK,
+    SAWYER_SELECT,
+    SAWYER_SAMPLE,
+    SAWYER_FIRST,
+    SAWYER_EVERY
+};
+static const char *const sawyer_ways[] = {"random", "pseudorandom", NULL};
+#define SAWYER_MOST_TASKS 1000
 static const be_param sawyer_params[] = {
     MJ_SHARED_PARAMS(5),
     [SAWYER_HIDDEN] = {"partially_observable", BE_PARAM_BOOL, 0, 0, 1, NULL, "True: zeros are observed as the goal"},
     [SAWYER_TERMINATE] = {"terminate_on_success", BE_PARAM_BOOL, 0, 0, 1, NULL, "True: a success ends the episode",
                           .per_lane = 1},
+    [SAWYER_TASKS] = {"num_tasks", BE_PARAM_INT, 0, 0, SAWYER_MOST_TASKS, NULL,
+                      "so many zeros end an observation, one of which is a 1 that says which task it is"},
+    [SAWYER_TASK] = {"task_idx", BE_PARAM_INT, 0, 0, SAWYER_MOST_TASKS - 1, NULL, "which one is the 1"},
+    [SAWYER_SELECT] = {"task_select", BE_PARAM_CHOICE, 0, 0, 0, sawyer_ways,
+                       "pseudorandom: a lane takes all its goals, in random order, before one comes again"},
+    [SAWYER_SAMPLE] = {"sample_tasks_on_reset", BE_PARAM_BOOL, 1, 0, 1, NULL,
+                       "False: episodes keep their goal until the reset option sample_tasks=True", .per_lane = 1},
+    [SAWYER_FIRST] = {"goals_first", BE_PARAM_INT, 0, 0, 1e6, NULL, "a lane has this goal and every later one,",
+                      .per_lane = 1},
+    [SAWYER_EVERY] = {"goals_every", BE_PARAM_INT, 1, 1, 1e6, NULL, "or every second, third, ... one from there on",
+                      .per_lane = 1},
+    {0},
+};
+
+enum { SAWYER_ASKED };
+static const be_param sawyer_options[] = {
+    [SAWYER_ASKED] = {"sample_tasks", BE_PARAM_BOOL, 0, 0, 1, NULL,
+                      "True: the next goal, also with sample_tasks_on_reset=False"},
     {0},
 };
 
@@ -42,8 +71,19 @@ typedef struct sawyer_verdict { /* of a step, in the order of the infos */
 enum { SAWYER_NUM_INFOS = 7 };
 
 /* The tip of the hand is between the two fingers. */
-enum { SAWYER_PLACE = MJ_FIELDS, SAWYER_TARGET, SAWYER_OBJECT, SAWYER_TIP, SAWYER_MARK, SAWYER_MOCAP, SAWYER_FRAME };
-enum { SAWYER_FRAME_SIZE = 18, SAWYER_OBSERVATION_SIZE = 39 };
+enum {
+    SAWYER_PLACE = MJ_FIELDS,
+    SAWYER_TARGET,
+    SAWYER_OBJECT,
+    SAWYER_TIP,
+    SAWYER_MARK,
+    SAWYER_MOCAP,
+    SAWYER_FRAME,
+    SAWYER_GOAL,
+    SAWYER_HAD,
+    SAWYER_ORDER
+};
+enum { SAWYER_FRAME_SIZE = 18, SAWYER_OBSERVATION_SIZE = 39, SAWYER_MOST_ORDERED = 50 };
 static const be_field sawyer_state[] = {
     MJ_SHARED_STATE,
     [SAWYER_PLACE] = {"place", BE_F64, 3, "where the body is that belongs to the goal: x, y, z"},
@@ -53,6 +93,9 @@ static const be_field sawyer_state[] = {
     [SAWYER_MARK] = {"mark", BE_F64, 3, "what else the task keeps of then"},
     [SAWYER_MOCAP] = {"mocap", BE_F64, 3, "where the body is that the hand follows: x, y, z"},
     [SAWYER_FRAME] = {"frame", BE_F64, SAWYER_FRAME_SIZE, "the observation's part that is of one step before"},
+    [SAWYER_GOAL] = {"goal", BE_I64, 1, "which of the goals the episode has"},
+    [SAWYER_HAD] = {"goals_had", BE_I64, 1, "how many the lane has taken so far"},
+    [SAWYER_ORDER] = {"goal_order", BE_I64, SAWYER_MOST_ORDERED, "pseudorandom: which of its own it takes when"},
     {0},
 };
 
@@ -215,7 +258,9 @@ static inline void sawyer_write(const be_batch *b, int64_t lane, const sawyer_ta
     static const double low[] = {-0.525, 0.348, -0.0525, -1.0}, high[] = {0.525, 1.025, 0.7, 1.0};
     const double *numbers = be_mujoco_of(b)->init_numbers, *target = SAWYER_FIELD(b, SAWYER_TARGET, lane);
     double *before = row + SAWYER_FRAME_SIZE, *goal = before + SAWYER_FRAME_SIZE;
-    const int hidden = be_param_of(b, SAWYER_HIDDEN, lane) != 0;
+    const int hidden = be_param_of(b, SAWYER_HIDDEN, lane) != 0, tasks = (int)be_param_of(b, SAWYER_TASKS, lane);
+    for (int k = 0; k < tasks; k++) goal[3 + k] = 0.0;
+    if (tasks) goal[3 + (int)be_param_of(b, SAWYER_TASK, lane)] = 1.0;
     sawyer_write_frame(b, lane, task, row);
     (void)be_append(before, SAWYER_FIELD(b, SAWYER_FRAME, lane), SAWYER_FRAME_SIZE);
     for (int k = 0; k < 3; k++) goal[k] = hidden ? 0.0 : target[k];
@@ -247,8 +292,12 @@ static inline int sawyer_prepare(be_setup *setup, be_error *error) {
         return be_fail(error, BE_ERROR_VALUE, -1,
                        "the XML's model has %lld mocap bodies and %lld actuators: there must be 1 and 2",
                        (long long)view->num_mocap, (long long)view->num_ctrl);
+    const int64_t tasks = (int64_t)setup->params[SAWYER_TASKS], task = (int64_t)setup->params[SAWYER_TASK];
+    if (tasks && task >= tasks)
+        return be_fail(error, BE_ERROR_VALUE, -1, "task_idx=%lld must be less than num_tasks=%lld", (long long)task,
+                       (long long)tasks);
     setup->constants[SAWYER_SCALE] = be_gaussian_scale();
-    return be_mujoco_spaces_of_actions(setup, SAWYER_OBSERVATION_SIZE, 10, 10, 4, -1, 1, error);
+    return be_mujoco_spaces_of_actions(setup, SAWYER_OBSERVATION_SIZE + tasks, 10, 10, 4, -1, 1, error);
 }
 
 static const double sawyer_turn[] = {1, 0, 1, 0};
@@ -294,12 +343,38 @@ static inline int sawyer_step(be_batch *b, int64_t lane, const be_rows *rows, co
     return BE_OK;
 }
 
+/* Which goal the lane's next episode has, or -1: it cannot have the one that its state says. */
+static inline int64_t sawyer_choose(be_batch *b, int64_t lane, const be_rows *rows) {
+    const int64_t count = (int64_t)be_mujoco_of(b)->init_numbers[SAWYER_COUNT];
+    const int64_t first = (int64_t)be_param_of(b, SAWYER_FIRST, lane);
+    const int64_t every = (int64_t)be_param_of(b, SAWYER_EVERY, lane), own = (count - first + every - 1) / every;
+    int64_t *goal = MJ_FIELD(b, SAWYER_GOAL, int64_t, lane), *had = MJ_FIELD(b, SAWYER_HAD, int64_t, lane);
+    int64_t *order = MJ_FIELD(b, SAWYER_ORDER, int64_t, lane);
+    if (own > 0 && (*had == 0 || be_param_of(b, SAWYER_SAMPLE, lane) != 0 || rows->options[SAWYER_ASKED] != 0)) {
+        if (be_param_of(b, SAWYER_SELECT, 0) == 0) {
+            *goal = first + every * be_rng_choice(&b->rng[lane], own);
+        } else {
+            if (own > SAWYER_MOST_ORDERED) return -1;
+            if (*had < 0) *had = 0; /* a user has set it */
+            const int64_t place = *had % own;
+            for (int64_t k = 0; *had == 0 && k < own; k++) order[k] = k;
+            if (place == 0) be_rng_shuffle(&b->rng[lane], order, own);
+            *goal = first + every * order[place];
+        }
+        (*had)++;
+    }
+    return own > 0 && *goal >= 0 && *goal < count ? *goal : -1;
+}
+
 /* The hand takes 50 steps of the env to where it starts. */
 static inline int sawyer_start(be_batch *b, int64_t lane, const be_rows *rows, const sawyer_task *task,
                                be_error *error) {
     static const double open_hand[] = {-1, 1};
     const double *numbers = be_mujoco_of(b)->init_numbers;
-    const int64_t chosen = be_rng_choice(&b->rng[lane], (int64_t)numbers[SAWYER_COUNT]);
+    const int64_t chosen = sawyer_choose(b, lane, rows);
+    if (chosen < 0)
+        return be_fail(error, BE_ERROR_VALUE, lane, "there is no goal %lld for it: see goals_first and the state",
+                       (long long)*MJ_FIELD(b, SAWYER_GOAL, int64_t, lane));
     const double *goal = numbers + SAWYER_GOALS + chosen * (int64_t)numbers[SAWYER_SIZE];
     const be_mujoco_approach approach = {(50 + task->waits) * (int64_t)be_param_of(b, MJ_FRAME_SKIP, 0), open_hand,
                                          task->hand, sawyer_turn};
@@ -352,6 +427,7 @@ static inline int sawyer_start(be_batch *b, int64_t lane, const be_rows *rows, c
                              .frames_per_second = 80,                                                                  \
                              .state = sawyer_state,                                                                    \
                              .params = sawyer_params,                                                                  \
+                             .options = sawyer_options,                                                                \
                              .ports = sawyer_ports,                                                                    \
                              .reads = reads,                                                                           \
                              .prepare = sawyer_prepare,                                                                \
