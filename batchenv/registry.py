@@ -7,6 +7,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
+import numpy as np
+
 from batchenv import _core
 
 NAMESPACE = "batchenv"
@@ -28,6 +30,13 @@ class Share(NamedTuple):
     env_id: str
     num_envs: int
     kwargs: dict[str, Any]
+
+
+def rows(value: Any, first: int, count: int, num_envs: int) -> Any:
+    """What a keyword's value is for `count` of `num_envs` lanes: an array or list may have a value per lane."""
+    if isinstance(value, (np.ndarray, list, tuple)) and np.ndim(value) == 1 and len(value) == num_envs:
+        return np.asarray(value)[first : first + count]
+    return value
 
 
 class Join(Protocol):

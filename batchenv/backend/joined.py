@@ -123,8 +123,8 @@ class JoinedBackend(JoinedStates):
             found = _core.differing_ports(self.parts[0][1].core, other.core)
             if found is not None:
                 raise ValueError(
-                    f"{self._id}: lanes of {self._names[0]} and of {name} cannot be in one batch: {found!r}, which goes "
-                    "into lanes or comes out of them, is not of the same form in both"
+                    f"{self._id}: lanes of {self._names[0]} and of {name} cannot be in one batch: {found!r}, which "
+                    "goes into lanes or comes out of them, is not of the same form in both"
                 )
 
     @property

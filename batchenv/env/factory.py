@@ -6,6 +6,7 @@ import copy
 import inspect
 import os
 import warnings
+from collections.abc import Mapping
 from typing import Any
 
 import gymnasium
@@ -18,12 +19,15 @@ from batchenv.arguments.settings import MAX_ENVS
 from batchenv.catalog import is_own, lookup, spec
 from batchenv.env.batch_env import BatchEnv
 from batchenv.env.envpool_keywords import keywords
+from batchenv.env.origin import ListedOrigin
 
 _told: set[str] = set()  # ids of which it has been said that they run in Python
 
 
 def make_env(env_id: str, num_envs: int = 1, /, **kwargs: Any) -> BatchEnv:
     """What `batchenv.make` makes of the same arguments, without another API around it."""
+    if isinstance(env_id, (list, tuple, Mapping)):
+        return _make_listed(env_id, num_envs, keywords(None, kwargs))
     env_id, registered = _meant(env_id)
     if registered is not None:
         return _make_registered(registered, num_envs, keywords(None, kwargs))
@@ -60,6 +64,25 @@ def _make_core(name: str, num_envs: int, kwargs: dict[str, Any]) -> BatchEnv:
         env.spec.kwargs["num_envs"] = env.num_envs
     env.spec.kwargs["vectorization_mode"] = "vector_entry_point"
     return env
+
+
+def _make_listed(ids: Any, num_envs: int, kwargs: dict[str, Any]) -> BatchEnv:
+    """Lanes of several ids of C types: a list, whose ids have equal shares of the lanes, or {id: how many}."""
+    if isinstance(ids, Mapping):
+        counts = [integer(f"the number of lanes of {env_id}", count, 1, MAX_ENVS) for env_id, count in ids.items()]
+        if num_envs not in (1, sum(counts)):
+            raise ValueError(f"num_envs={num_envs} is not the sum of the lanes of {dict(ids)}: leave it out")
+    else:
+        lanes = integer("num_envs", num_envs, 1, MAX_ENVS)
+        if not ids or lanes % len(ids):
+            raise ValueError(
+                f"num_envs={lanes} must be a multiple of {len(ids)}, the number of ids, all of which have as many "
+                "lanes; {id: number} says others"
+            )
+        counts = [lanes // len(ids)] * len(ids)
+    if len(counts) < 2:
+        raise ValueError(f"{ids!r} must be one id, or two or more in a list")
+    return BatchEnv(ListedOrigin(list(ids), counts), sum(counts), **kwargs)
 
 
 def _own(value: Any) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from batchenv.arguments.seeds import Seeds
@@ -11,6 +12,7 @@ from batchenv.backend.origin import Origin
 from batchenv.catalog import lookup
 from batchenv.envs import translator
 from batchenv.envs.drawing import check_mode
+from batchenv.registry import Share, rows
 
 
 class CoreOrigin(Origin):
@@ -50,15 +52,54 @@ class JoinedOrigin(CoreOrigin):
         join = self._entry.join
         assert join is not None
         shares = join.shares(num_envs, params)
-        origins = [CoreOrigin(share.env_id) for share in shares]
         if len(shares) == 1:  # then it is one task, which can be made again as such
-            self.again = origins[0].again
-            return origins[0].backend(num_envs, shares[0].kwargs, **options)
-        parts = [
-            Part(origin.name, origin._translator, share.num_envs, {**origin._entry.kwargs, **share.kwargs})
-            for origin, share in zip(origins, shares, strict=True)
-        ]
-        return JoinedBackend(self.name, parts, keywords=params, fixed=join.fixed(), **options)
+            only = CoreOrigin(shares[0].env_id)
+            self.again = only.again
+            return only.backend(num_envs, shares[0].kwargs, **options)
+        return JoinedBackend(self.name, _parts(shares), keywords=params, fixed=join.fixed(), **options)
+
+
+class ListedOrigin(CoreOrigin):
+    """Several ids, with as many lanes each as `counts` says. Keywords are for all of them."""
+
+    def __init__(self, ids: Sequence[str], counts: Sequence[int]):
+        self._shares = [Share(lookup(env_id)[0], count, {}) for env_id, count in zip(ids, counts, strict=True)]
+        super().__init__(self._shares[0].env_id)
+        joined = [share.env_id for share in self._shares if lookup(share.env_id)[1].join is not None]
+        if joined:
+            raise ValueError(f"{joined[0]} stands for several tasks already, so it cannot be one of several ids")
+        self.name, self.again, self.library = "+".join(share.env_id for share in self._shares), self, None
+        self._limits = {share.env_id: lookup(share.env_id)[1].max_episode_steps for share in self._shares}
+
+    @property
+    def max_episode_steps(self) -> int | None:  # pyright: ignore[reportIncompatibleVariableOverride] it is only read
+        limits = set(self._limits.values())
+        if len(limits) > 1:
+            raise ValueError(f"these ids have different time limits, {self._limits}: give max_episode_steps")
+        return limits.pop()
+
+    @max_episode_steps.setter
+    def max_episode_steps(self, limit: int | None) -> None:
+        """That of the first alone is not of interest."""
+
+    def __reduce__(self) -> Any:
+        return type(self), ([share.env_id for share in self._shares], [share.num_envs for share in self._shares])
+
+    def backend(self, num_envs: int, params: dict[str, Any], **options: Any) -> CoreBackend | JoinedBackend:
+        shares, first = [], 0
+        for share in self._shares:
+            own = {name: rows(value, first, share.num_envs, num_envs) for name, value in params.items()}
+            shares.append(share._replace(kwargs=own))
+            first += share.num_envs
+        return JoinedBackend(self.name, _parts(shares), keywords=params, **options)
+
+
+def _parts(shares: Sequence[Share]) -> list[Part]:
+    origins = [CoreOrigin(share.env_id) for share in shares]
+    return [
+        Part(origin.name, origin._translator, share.num_envs, {**origin._entry.kwargs, **share.kwargs})
+        for origin, share in zip(origins, shares, strict=True)
+    ]
 
 
 def origin_of(env_id: str) -> CoreOrigin:

@@ -10,44 +10,46 @@ from typing import Any
 import numpy as np
 
 from batchenv.arguments.numbers import integer
-from batchenv.registry import TABLE, Entry, Share, put
+from batchenv.registry import TABLE, Entry, Share, put, rows
 
 _FAMILY, _STEPS, _FPS, _GOALS = "Meta-World", 500, 80, 50
-_MT10 = tuple(
+
+
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(text.split())
+
+
+_MT10 = _names(
     "reach push pick-place door-open drawer-open drawer-close button-press-topdown peg-insert-side window-open "
-    "window-close".split()
+    "window-close"
 )
-_MT25 = (
-    *_MT10,
-    *(
-        "coffee-pull pick-out-of-hole disassemble pick-place-wall basketball stick-pull button-press-wall faucet-open "
-        "door-lock lever-pull sweep-into faucet-close coffee-button button-press-topdown-wall dial-turn".split()
-    ),
+_MT25 = _MT10 + _names(
+    "coffee-pull pick-out-of-hole disassemble pick-place-wall basketball stick-pull button-press-wall faucet-open "
+    "door-lock lever-pull sweep-into faucet-close coffee-button button-press-topdown-wall dial-turn"
 )
-_MT50 = tuple(
+_MT50 = _names(
     "assembly basketball bin-picking box-close button-press-topdown button-press-topdown-wall button-press "
     "button-press-wall coffee-button coffee-pull coffee-push dial-turn disassemble door-close door-lock door-open "
     "door-unlock hand-insert drawer-close drawer-open faucet-open faucet-close hammer handle-press-side handle-press "
     "handle-pull-side handle-pull lever-pull pick-place-wall pick-out-of-hole pick-place plate-slide plate-slide-side "
     "plate-slide-back plate-slide-back-side peg-insert-side peg-unplug-side soccer stick-push stick-pull push "
-    "push-wall push-back reach reach-wall shelf-place sweep-into sweep window-open window-close".split()
+    "push-wall push-back reach reach-wall shelf-place sweep-into sweep window-open window-close"
 )
-_ML45 = tuple(
+_ML45 = _names(
     "assembly basketball button-press-topdown button-press-topdown-wall button-press button-press-wall coffee-button "
     "coffee-pull coffee-push dial-turn disassemble door-close door-open drawer-close drawer-open faucet-open "
     "faucet-close hammer handle-press-side handle-press handle-pull-side handle-pull lever-pull pick-place-wall "
     "pick-out-of-hole push-back pick-place plate-slide plate-slide-side plate-slide-back plate-slide-back-side "
     "peg-insert-side peg-unplug-side soccer stick-push stick-pull push-wall push reach-wall reach shelf-place "
-    "sweep-into sweep window-open window-close".split()
+    "sweep-into sweep window-open window-close"
 )
-_ML10 = tuple(
-    "reach push pick-place door-open drawer-close button-press-topdown peg-insert-side window-open sweep "
-    "basketball".split()
+_ML10 = _names(
+    "reach push pick-place door-open drawer-close button-press-topdown peg-insert-side window-open sweep basketball"
 )
 _TESTS = {
-    "ML10": tuple("drawer-open door-close shelf-place sweep-into lever-pull".split()),
-    "ML25": tuple("basketball door-close shelf-place sweep button-press".split()),
-    "ML45": tuple("bin-picking box-close hand-insert door-lock door-unlock".split()),
+    "ML10": _names("drawer-open door-close shelf-place sweep-into lever-pull"),
+    "ML25": _names("basketball door-close shelf-place sweep button-press"),
+    "ML45": _names("bin-picking box-close hand-insert door-lock door-unlock"),
 }
 _INSTEAD = {
     "meta_batch_size": "num_envs says how many lanes there are",
@@ -109,7 +111,7 @@ class Benchmark:
             goals = _translator(task).draw_goals(random, count)
             own = {
                 **self._defaults(),
-                **{name: _rows(value, place, each, num_envs) for name, value in keywords.items()},
+                **{name: rows(value, place * each, each, num_envs) for name, value in keywords.items()},
             }
             own["goals"] = goals if most is None else goals[: integer("total_tasks_per_cls", most, 1, count)]
             if one_hot:
@@ -152,13 +154,6 @@ def _translator(task: str) -> Any:
     from batchenv.envs import translator  # which imports this module
 
     return translator(TABLE[f"Meta-World/{task}-v3"].type_name)
-
-
-def _rows(value: Any, place: int, each: int, num_envs: int) -> Any:
-    """A keyword's value for the lanes of a task; an array may have one per lane."""
-    if isinstance(value, (np.ndarray, list, tuple)) and np.ndim(value) == 1 and len(value) == num_envs:
-        return np.asarray(value)[place * each : (place + 1) * each]
-    return value
 
 
 def add_benchmarks() -> None:
