@@ -97,3 +97,70 @@ def skilled(env_id, noise=0.1):
         return np.clip(actions, -1, 1).astype(np.float32)
 
     return choose
+
+
+BENCHMARKS = ("MT10", "MT25", "MT50", "ML10", "ML25", "ML45")
+
+
+def missing(name, split="train"):
+    """The tasks of one of the package's benchmarks that are not in C."""
+    tables = package()._env_dict
+    table = getattr(tables, f"{name}_V3")
+    tasks = table[split] if name.startswith("ML") else table
+    return [task for task in tasks if f"Meta-World/{task}" not in IDS]
+
+
+def benchmark_pair(name, split, seed, lanes=10, mode=gymnasium.vector.AutoresetMode.SAME_STEP, **keywords):
+    """A benchmark's lanes, ours and the package's. name: also a task's, for ML1. split: "train" or "test"; None for
+    those whose goals are observed."""
+    keywords["autoreset_mode"] = mode
+    if split is None:
+        ours = batchenv.make(f"Meta-World/{name}", lanes, seed=seed, **keywords)
+        return ours, package().make_mt_envs(name, seed=seed, **keywords)
+    make = {"train": package().make_ml_envs_train, "test": package().make_ml_envs_test}[split]
+    own = {} if name in BENCHMARKS else {"env_name": name}
+    ours = batchenv.make(f"Meta-World/{'ML1' if own else name}-{split}", lanes, seed=seed, **own, **keywords)
+    return ours, make(name, seed=seed, meta_batch_size=lanes, **keywords)
+
+
+def same_bits(mine, theirs, what):
+    mine, theirs = np.asarray(mine), np.asarray(theirs)
+    assert mine.dtype == theirs.dtype, what
+    assert mine.shape == theirs.shape, what
+    assert mine.tobytes() == theirs.tobytes(), (*what, np.argwhere(mine != theirs)[:5].tolist())
+
+
+def same_infos(mine, theirs, what):
+    """Infos that are not of episodes; the package has several types of numbers in them."""
+    for name in theirs.keys() - {"episode", "_episode", "final_obs", "_final_obs", "final_info", "_final_info"}:
+        mask = name.startswith("_")
+        pair = (mine[name], theirs[name]) if mask else (mine[name], np.asarray(theirs[name], np.float64))
+        same_bits(*pair, (*what, name))
+
+
+def follow_benchmark(ours, theirs, steps, seed, sampling=0):
+    """Steps both with the same actions; returns how many episodes have ended. sampling: after so many steps, each lane
+    takes another goal; 0: the lanes do that in each reset."""
+    rng = np.random.default_rng(seed)
+    ended = 0
+    for step in range(steps):
+        if sampling and step % sampling == 0:
+            observations = np.array([result[0] for result in theirs.call("sample_tasks")])
+            same_bits(ours.reset(options={"sample_tasks": True})[0], observations, (step, "sampled"))
+        elif step == 0:
+            same_bits(ours.reset()[0], theirs.reset()[0], (step, "reset"))
+        if step % 5 == 0:
+            actions = rng.uniform(-1, 1, (ours.num_envs, 4)).astype(np.float32)
+        mine, other = ours.step(actions), theirs.step(actions)
+        for name, one, two in zip(("observations", "rewards", "ends", "truncations"), mine, other, strict=False):
+            same_bits(one, two, (step, name))
+        infos, others = mine[4], other[4]
+        if "final_info" in others:
+            same_bits(infos["_final_obs"], others["_final_obs"], (step, "final"))
+            for lane in np.flatnonzero(others["_final_obs"]).tolist():
+                last = others["final_obs"][lane].astype(mine[0].dtype)
+                same_bits(infos["final_obs"][lane], last, (step, "final"))
+            infos, others = infos["final_info"], others["final_info"]
+        same_infos(infos, others, (step,))
+        ended += int((mine[2] | mine[3]).sum())
+    return ended

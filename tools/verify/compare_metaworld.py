@@ -3,6 +3,9 @@ episodes, infos and random streams.
 
     python tools/verify/compare_metaworld.py [--seeds 10] [--steps 500] [--only window]
 
+The same for the benchmarks whose tasks are all in C, each with all its tasks (MT10), or two lanes of each (ML10): with
+each seed, observations have the task appended or not, and with ML lanes now and then take another goal.
+
 It needs `pip install metaworld`, which brings MuJoCo 3.3.0; BATCHENV_ISA chooses the instruction set. A lane is a
 seed. Each id is played five times, in one autoreset mode after the other: with random actions, held for 5 steps, in
 episodes of a third of the steps; with the package's own policies, some noise, and episodes that end with a success;
@@ -16,7 +19,16 @@ import warnings
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests"))
-from helpers.metaworld import IDS, of, skilled, towards_objects
+from helpers.metaworld import (
+    BENCHMARKS,
+    IDS,
+    benchmark_pair,
+    follow_benchmark,
+    missing,
+    of,
+    skilled,
+    towards_objects,
+)
 from helpers.parity import MODES, assert_streams_same, follow
 
 ENDED = {"terminate_on_success": True}
@@ -46,6 +58,32 @@ def differs(env_id, play, mode, options):
     return None, finished, sum(successes), max(rewards)
 
 
+def benchmarks():
+    """(name, split, lanes) of those whose tasks are all there; of ML1, some tasks'."""
+    found = [(name, "train", 10) for name in ("reach-v3", "door-open-v3", "peg-insert-side-v3")]
+    found += [(name, "test", 5) for name in ("push-v3", "window-close-v3")]
+    for name in BENCHMARKS:
+        for split in ("train", "test") if name.startswith("ML") else (None,):
+            if not missing(name, split or "train"):
+                tasks = 5 if split == "test" else int(name[2:])
+                found.append((name, split, tasks * (2 if split else 1)))
+    return found
+
+
+def benchmark_differs(name, split, lanes, seed, options):
+    """What differs first, or None, and how many episodes ended."""
+    keywords = {"max_episode_steps": options.steps // 3}
+    if seed % 2 and split is None:
+        keywords["use_one_hot"] = True
+    ours, theirs = benchmark_pair(name, split, seed, lanes, **keywords)
+    try:
+        return None, follow_benchmark(ours, theirs, options.steps, seed, options.steps // 6 if split else 0)
+    except AssertionError as problem:
+        return str(problem).splitlines()[0], 0
+    finally:
+        theirs.close()
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seeds", type=int, default=10, help="how many lanes with seeds of their own")
@@ -67,6 +105,15 @@ def main():
             f"{'; '.join(found) or 'equal'}",
             flush=True,
         )
+    for name, split, lanes in benchmarks():
+        title = f"{name} {split or ''}".strip()
+        if not all(part in title for part in options.only):
+            continue
+        results = [benchmark_differs(name, split, lanes, seed, options) for seed in range(options.seeds)]
+        found = [f"seed {seed}: {problem}" for seed, (problem, _) in enumerate(results) if problem]
+        failed += [title] if found else []
+        ended = sum(count for _, count in results)
+        print(f"{title}, {lanes} lanes: {ended} episodes; {'; '.join(found) or 'equal'}", flush=True)
     print(f"{len(chosen)} ids, {options.seeds} seeds, {options.steps} steps in each of {len(PLAYS)} plays; "
           f"differ: {', '.join(failed) or 'none'}")  # fmt: skip
     return bool(failed)
