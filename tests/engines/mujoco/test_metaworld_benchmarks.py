@@ -4,7 +4,6 @@ for longer.)"""
 import importlib.util
 import pickle
 
-import gymnasium
 import numpy as np
 import pytest
 from gymnasium.vector import AutoresetMode
