@@ -34,9 +34,9 @@ class Share(NamedTuple):
 
 def rows(value: Any, first: int, count: int, num_envs: int) -> Any:
     """What a keyword's value is for `count` of `num_envs` lanes: an array or list may have a value per lane."""
-    if isinstance(value, (np.ndarray, list, tuple)) and np.ndim(value) == 1 and len(value) == num_envs:
-        return np.asarray(value)[first : first + count]
-    return value
+    if np.ndim(value) != 1 or len(value) != num_envs:
+        return value
+    return np.asarray(value)[first : first + count]
 
 
 class Join(Protocol):

@@ -13,7 +13,7 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
-from batchenv.arguments.seeds import Seeder, adopt_stream
+from batchenv.arguments.seeds import Seeder, Seeds, adopt_stream
 from batchenv.backend.protocol import Backend, Drawer, LaneSpaces, Shortcuts
 from batchenv.env.action_stream import ActionStream
 from batchenv.env.waiting import Waiter
@@ -36,7 +36,7 @@ class Base(VectorEnv[Any, Any, NDArray[Any]]):
         backend: Backend,
         autoreset_mode: AutoresetMode,
         batch_size: int,
-        seed: int | None,
+        seed: Seeds,
         render_mode: str | None,
         metadata: dict[str, Any],
         arguments: dict[str, Any],

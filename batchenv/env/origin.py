@@ -31,7 +31,11 @@ class CoreOrigin(Origin):
             check_mode(self.name, render_mode, self._translator.render_modes(self.name), num_envs)
             self._translator.check_drawing(render_mode)
 
-    def backend(self, num_envs: int, params: dict[str, Any], **options: Any) -> CoreBackend:
+    def part(self, num_envs: int, params: dict[str, Any]) -> Part:
+        """So many lanes of it, with these keywords, as a part of a batch."""
+        return Part(self.name, self._translator, num_envs, {**self._entry.kwargs, **params})
+
+    def backend(self, num_envs: int, params: dict[str, Any], **options: Any) -> CoreBackend | JoinedBackend:
         return CoreBackend(self.name, self._translator, num_envs, params={**self._entry.kwargs, **params}, **options)
 
     def metadata(self, backend: Any = None) -> dict[str, Any]:
@@ -46,7 +50,7 @@ class JoinedOrigin(CoreOrigin):
 
     def first_seeds(self, seed: int | None, num_envs: int) -> Seeds:
         assert self._entry.join is not None
-        return None if seed is None else self._entry.join.first_seeds(seed, num_envs)
+        return None if seed is None else list(self._entry.join.first_seeds(seed, num_envs))
 
     def backend(self, num_envs: int, params: dict[str, Any], **options: Any) -> CoreBackend | JoinedBackend:
         join = self._entry.join
@@ -86,7 +90,8 @@ class ListedOrigin(CoreOrigin):
         return type(self), ([share.env_id for share in self._shares], [share.num_envs for share in self._shares])
 
     def backend(self, num_envs: int, params: dict[str, Any], **options: Any) -> CoreBackend | JoinedBackend:
-        shares, first = [], 0
+        shares: list[Share] = []
+        first = 0
         for share in self._shares:
             own = {name: rows(value, first, share.num_envs, num_envs) for name, value in params.items()}
             shares.append(share._replace(kwargs=own))
@@ -95,11 +100,7 @@ class ListedOrigin(CoreOrigin):
 
 
 def _parts(shares: Sequence[Share]) -> list[Part]:
-    origins = [CoreOrigin(share.env_id) for share in shares]
-    return [
-        Part(origin.name, origin._translator, share.num_envs, {**origin._entry.kwargs, **share.kwargs})
-        for origin, share in zip(origins, shares, strict=True)
-    ]
+    return [CoreOrigin(share.env_id).part(share.num_envs, share.kwargs) for share in shares]
 
 
 def origin_of(env_id: str) -> CoreOrigin:

@@ -30,10 +30,11 @@ def widest(several: Sequence[spaces.Space[Any]]) -> spaces.Space[Any] | None:
 
 def _widest_parts(several: Sequence[Any]) -> spaces.Space[Any] | None:
     """`widest` of Dicts or of Tuples."""
-    parts = [one.spaces if isinstance(one, spaces.Dict) else dict(enumerate(one.spaces)) for one in several]
+    parts: list[dict[Any, spaces.Space[Any]]]
+    parts = [dict(one.spaces) if isinstance(one, spaces.Dict) else dict(enumerate(one.spaces)) for one in several]
     if any(list(one) != list(parts[0]) for one in parts):
         return None
-    found = {key: widest([one[key] for one in parts]) for key in parts[0]}
+    found: dict[Any, Any] = {key: widest([one[key] for one in parts]) for key in parts[0]}
     if None in found.values():
         return None
-    return spaces.Dict(found) if isinstance(several[0], spaces.Dict) else spaces.Tuple(found.values())
+    return spaces.Dict(found) if isinstance(several[0], spaces.Dict) else spaces.Tuple(list(found.values()))

@@ -92,10 +92,10 @@ class Sawyer(tasks.Task):
         if given is None:
             return self.draw_goals(np.random.RandomState(self._value("goals_seed")), GOALS)
         try:
-            goals = np.array(given, np.float64)
+            goals: NDArray[np.float64] = np.array(given, np.float64)
         except (TypeError, ValueError):
-            goals = np.empty(0)
-        if goals.ndim != 2 or goals.shape[1] != len(self.low) or not len(goals) or not np.isfinite(goals).all():
+            goals = np.empty((0, 0))
+        if goals.shape[1:] != (len(self.low),) or not len(goals) or not np.isfinite(goals).all():
             raise ValueError(f"goals={brief(given)} must be finite numbers, an array of shape (goals, {len(self.low)})")
         return goals
 

@@ -143,9 +143,12 @@ class Benchmark:
             tasks = (name.removesuffix("-v3"),)
         missing = [task for task in tasks if f"Meta-World/{task}-v3" not in TABLE]
         if missing:
+            instead = f"gymnasium.make_vec({self.env_id!r}, vector_strategy='sync')"
+            if self.env_id == "Meta-World/MT1":
+                instead = f"batchenv.make_python('Meta-World/MT1', 8, env_kwargs={{'env_name': '{tasks[0]}-v3'}})"
             raise NotImplementedError(
                 f"{self.env_id} has tasks that are not in C yet: {', '.join(missing)}. The package has them: import "
-                f"metaworld, and then gymnasium.make_vec({self.env_id!r}, vector_strategy='sync', ...)"
+                f"metaworld, and then {instead}"
             )
         return tasks
 
