@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
@@ -48,6 +48,10 @@ class Join(Protocol):
 
     def fixed(self) -> Sequence[str]:
         """Params of lanes that `shares` sets, for which users have other keywords."""
+        ...
+
+    def about(self) -> Iterator[str]:
+        """Lines about it, for `python -m batchenv info`."""
         ...
 
     def first_seeds(self, seed: int, num_envs: int) -> list[int]:

@@ -201,6 +201,9 @@ def space_text(space: Any) -> str:
 def info_lines(env_id: str, keywords: dict[str, Any]) -> Iterator[str]:
     """Spaces, state, parameters and reset options of an environment that is made with these keywords."""
     entry = TABLE[env_id]
+    if entry.join is not None:
+        yield from (env_id, *entry.join.about())
+        return
     tables = _core.type_info(entry.type_name)
     simulated = bool(entry.extra) or tables["reads"] is not None
     lanes = 64 if simulated else MANY

@@ -6,7 +6,7 @@ import copy
 import inspect
 import os
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import gymnasium
@@ -24,14 +24,14 @@ from batchenv.env.origin import ListedOrigin
 _told: set[str] = set()  # ids of which it has been said that they run in Python
 
 
-def make_env(env_id: str, num_envs: int = 1, /, **kwargs: Any) -> BatchEnv:
+def make_env(env_id: str | Sequence[str] | Mapping[str, int], num_envs: int = 1, /, **kwargs: Any) -> BatchEnv:
     """What `batchenv.make` makes of the same arguments, without another API around it."""
     if isinstance(env_id, (list, tuple, Mapping)):
         return _make_listed(env_id, num_envs, keywords(None, kwargs))
-    env_id, registered = _meant(env_id)
+    own, registered = _meant(env_id)
     if registered is not None:
         return _make_registered(registered, num_envs, keywords(None, kwargs))
-    name, entry = lookup(env_id)
+    name, entry = lookup(own)
     return _make_core(name, num_envs, keywords(entry.extra, kwargs))
 
 

@@ -89,6 +89,13 @@ class ListedOrigin(CoreOrigin):
     def __reduce__(self) -> Any:
         return type(self), ([share.env_id for share in self._shares], [share.num_envs for share in self._shares])
 
+    def check_mode(self, render_mode: Any, num_envs: int) -> None:
+        for share in self._shares:
+            CoreOrigin(share.env_id).check_mode(render_mode, num_envs)
+
+    def metadata(self, backend: Any = None) -> dict[str, Any]:
+        return CoreOrigin(self._shares[0].env_id).metadata()
+
     def backend(self, num_envs: int, params: dict[str, Any], **options: Any) -> CoreBackend | JoinedBackend:
         shares: list[Share] = []
         first = 0

@@ -313,6 +313,12 @@ def test_pictures():
     one = begun(batchenv.make("MiniGrid-DoorKey-5x5-v0", 2, observation="image", render_mode="rgb_array"), 1)
     assert_same(env.render([2, 0])[0], one.render([1])[0])
     assert len(env.render()) == 3
+    carts = begun(batchenv.make(CARTS, render_mode="rgb_array", **KEYWORDS), 4)
+    carts.step(carts.action_space.sample())
+    assert carts.render(3)[0].shape == (400, 600, 3)
+    assert carts.metadata["render_fps"] == 50
+    with pytest.raises(ValueError, match="human"):
+        batchenv.make(CARTS, render_mode="human", **KEYWORDS)
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@ they are not. Neighbouring lanes have the same task; all goals of a benchmark ar
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -51,6 +51,7 @@ _TESTS = {
     "ML25": _names("basketball door-close shelf-place sweep button-press"),
     "ML45": _names("bin-picking box-close hand-insert door-lock door-unlock"),
 }
+_KEYWORDS = ("use_one_hot", "goals_seed", "num_goals", "total_tasks_per_cls")
 _INSTEAD = {
     "meta_batch_size": "num_envs says how many lanes there are",
     "recurrent_info_in_obs": "append actions, rewards and ends to what step() returns",
@@ -80,6 +81,15 @@ class Benchmark:
 
     def fixed(self) -> Sequence[str]:
         return ("num_tasks", "task_idx", "goals_first", "goals_every", "partially_observable")
+
+    def about(self) -> Iterator[str]:
+        names = (
+            ["the one of the keyword env_name"] if self.tasks is None else [f"Meta-World/{t}-v3" for t in self.tasks]
+        )
+        yield f"tasks, each of as many lanes: {', '.join(names)}"
+        yield f"goals: {'not ' if self.hidden else ''}observed"
+        own = ", ".join((*(["env_name"] if self.tasks is None else []), *_KEYWORDS))
+        yield f"keywords: {own}, and those of a task, as `info Meta-World/reach-v3` shows them"
 
     def first_seeds(self, seed: int, num_envs: int) -> list[int]:
         """As in the package, where a task has one lane. Several lanes of a task, which may have the same goals, have

@@ -166,6 +166,28 @@ def test_states_of_goals_that_there_are_not(value):
         env.reset()
 
 
+def test_lanes_that_fail():
+    """They are told apart from the others, which go on."""
+    env = begun(mt10(sample_tasks_on_reset=False, max_episode_steps=3, autoreset_mode="SameStep"))
+    env.set_state({"goal": [99, 99]}, lanes=[2, 7])
+    actions = np.zeros((10, 4), np.float32)
+    env.step(actions), env.step(actions)
+    with pytest.raises(batchenv.LaneError, match=r"2 of the lanes failed \(lane 2: there is no goal 99") as caught:
+        env.step(actions)
+    assert caught.value.env_id.tolist() == [2, 7]
+    assert caught.value.result[3].sum() >= 8
+    env.reset(options={"sample_tasks": True})
+    env.set_state({"goal": [99]}, lanes=[4])
+    env.send(actions[:3], [4, 5, 9]), env.send(actions[:7], [0, 1, 2, 3, 6, 7, 8])
+    env.recv()
+    env.step(actions)
+    env.send(actions[:3], [4, 5, 9]), env.send(actions[:7], [0, 1, 2, 3, 6, 7, 8])
+    with pytest.raises(batchenv.LaneError) as caught:
+        env.recv()
+    assert caught.value.env_id.tolist() == [4]
+    assert caught.value.result[4]["env_id"].tolist() == list(range(10))
+
+
 @pytest.mark.parametrize(
     ("env_id", "keywords", "error", "match"),
     [
