@@ -186,6 +186,15 @@ cdef class Joined:
             _raise(&call.error)
         return 0
 
+    cdef int _check_signals(self) except -1:
+        """Raises what a signal handler raises (Ctrl-C)."""
+        try:
+            PyErr_CheckSignals()
+        except BaseException:
+            self.tear(INTERRUPTED)
+            raise
+        return 0
+
     cdef int _check_stage(self) except -1:
         if self.layout.stage is not None:
             self.layout.stage.check()
@@ -343,6 +352,7 @@ cdef class Joined:
             rows.first = 0
             be_call_init(&call, BE_STEP, self.parts[0].batch, self.isa, &rows)
             self._run(&call)
+            self._check_signals()  # a step alone may be too short for the loop to look at them
         if self.layout.stage is not None or self.layout.treats_rewards:
             output.treat_steps()
         self._note_failures()

@@ -1,9 +1,11 @@
 """Batches whose lanes have several tasks: each lane does what it does in a batch of its own task."""
 
 import pickle
+import signal
 
 import numpy as np
 import pytest
+from gymnasium.error import ResetNeeded
 
 import batchenv
 from batchenv.check import check_vector_env
@@ -192,6 +194,49 @@ def test_lanes_in_flight(batch_size):
     if batch_size is None:
         env.step_async(table[:, 0])
         assert_same(env.step_wait()[1], np.concatenate([one[0][1] for one in expected]))
+
+
+def test_arrays_of_the_users_own():
+    env, twin = begun(batchenv.make(MAZES, observation="image")), begun(batchenv.make(MAZES, observation="image"))
+    out = (np.empty((8, 7, 7, 3), np.uint8), np.empty(8), None, np.empty(8, np.bool_))
+    for _ in range(20):
+        actions = env.action_space.sample()
+        mine, theirs = env.step(actions, out=out), twin.step(actions)
+        assert mine[0] is out[0]
+        assert mine[1] is out[1]
+        assert_same(tuple(mine[:4]), tuple(theirs[:4]))
+    rewards = np.empty((3, 8))
+    rollout = env.rollout(np.zeros((3, 8), np.int64), out=(None, rewards, None, None))
+    assert rollout.rewards is rewards
+    with pytest.raises(ValueError, match="observations must have dtype uint8"):
+        env.step(actions, out=(out[0][:7], None, None, None))
+    with pytest.raises(ValueError, match=r"action 9 of lane 6 is not in 0\.\.6"):
+        env.step([0] * 6 + [9, 0])
+    with pytest.raises(ValueError, match=r"action -1 of lane 7"):
+        env.step([0, -1], [2, 7])
+    observations, infos = env.reset([6, 1], seed=[3] * 8)
+    assert_same(infos["env_id"], np.array([6, 1]))
+    assert_same(observations[1], twin.reset(seed=[3] * 8)[0][1])
+
+
+def test_interrupted_rollouts():
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    # Many steps, each of which is shorter than the time after which it looks at signals.
+    env = begun(batchenv.make(["MountainCar-v0"] * 2, 80, max_episode_steps=10**8, action_repeat=5000))
+    actions = np.ones((5000, 80), np.int64)
+    before = signal.signal(signal.SIGALRM, interrupt)
+    signal.setitimer(signal.ITIMER_REAL, 0.2)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            env.rollout(actions)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    with pytest.raises(ResetNeeded, match="interrupted"):
+        env.step(env.action_space.sample())
+    begun(env).step(env.action_space.sample())
 
 
 @pytest.mark.parametrize("threads", [1, 2, 3])
