@@ -158,16 +158,18 @@ def test_some_lanes(mode):
                     assert_same(part[own], other)
 
 
+@pytest.mark.parametrize("mode", MODES[:2])
 @pytest.mark.parametrize("batch_size", [None, 3])
-def test_lanes_in_flight(batch_size):
+def test_lanes_in_flight(batch_size, mode):
     """Whatever the order in which lanes come back, each goes its own way."""
-    env, apart = batchenv.make(MAZES, observation="image", batch_size=batch_size, **KEYWORDS), pair(MAZES)[1]
+    keywords = {**KEYWORDS, "observation": "image", "autoreset_mode": mode}
+    env, apart = batchenv.make(MAZES, batch_size=batch_size, **keywords), pair(MAZES, autoreset_mode=mode)[1]
     table = np.random.default_rng(0).integers(0, 7, (env.num_envs, 60))
     start(apart, 3)
     expected = [[one.step(own[:, t]) for t in range(60)] for one, own in zip(apart, rows(apart, table), strict=True)]
     env.async_reset(seed=3)
     steps = np.full(env.num_envs, -1)
-    seen = []
+    seen, ends = [], []
     for _ in range(30):
         assert env._open().in_flight() == env.num_envs
         observations, rewards, terminations, _, infos = env.recv(timeout=5)
@@ -179,6 +181,15 @@ def test_lanes_in_flight(batch_size):
                 theirs = expected[part][steps[lane]]
                 assert_same(observations[row], theirs[0][own])
                 assert (rewards[row], terminations[row]) == (theirs[1][own], theirs[2][own])
+                ended = theirs[2][own] or theirs[3][own]
+                if ended and mode == "NextStep":
+                    assert infos["_episode"][row]
+                    assert infos["episode"]["r"][row] == theirs[4]["episode"]["r"][own]
+                elif ended:
+                    assert_same(infos["final_obs"][row], theirs[4]["final_obs"][own])
+                    ends.append(lane)
+                elif "_episode" in infos:
+                    assert not infos["_episode"][row]
         steps[lanes] += 1
         seen.append(set(lanes.tolist()))
         if batch_size is None:
@@ -187,6 +198,7 @@ def test_lanes_in_flight(batch_size):
             env.step(env.action_space.sample()) if batch_size else env.recv()
         env.send(table[lanes, steps[lanes]], lanes if len(seen) % 2 else None)
     assert set.union(*seen) == set(range(env.num_envs))
+    assert bool(ends) == (mode == "SameStep")
     with pytest.raises(RuntimeError, match=r"env_id\[0\]=0 is in flight"):
         env.send([0], [0])
     env.reset(seed=3)
