@@ -34,7 +34,7 @@ BE_INLINE void between_boxes(be_vd *to, const be_physics_group *g, const int wid
 }
 
 /* Lanes in which the boxes around two geoms are surely `gap` apart: along an axis of one of them, or across two.
- * room: of the boxes, by which they are larger than MuJoCo's, how much is taken away: 0 or BE_BOX_ROOM. */
+ * room: of the boxes, by which they are larger than MuJoCo's, how much is taken away. */
 BE_INLINE be_vl boxes_apart(const be_physics_group *g, const int wide, int first, int second, const be_vd *apart,
                             be_vd gap, double room) {
     const be_vd *a = g->geom_xmat + 9 * first, *b = g->geom_xmat + 9 * second;
@@ -122,7 +122,9 @@ BE_INLINE be_vl pair_apart(const be_physics_group *g, const int wide, int pair) 
     be_vd apart[3];
     if (g->m->geom_type[first] == BE_PLANE) return be_lane_numbers() < 0;
     be_sub3(apart, g->geom_xpos + 3 * second, g->geom_xpos + 3 * first);
-    return boxes_apart(g, wide, first, second, apart, BE_PAIR(BEGIN, pair, 0) - BE_SLACK, BE_BOX_ROOM);
+    /* Across parallel axes, nothing is apart by more than 0: what is uncertain is taken from the boxes, not the gap. */
+    const be_vd begin = BE_PAIR(BEGIN, pair, 0), gap = be_select(begin > 0, begin, be_set1(0)) + BE_SLACK;
+    return boxes_apart(g, wide, first, second, apart, gap, BE_BOX_ROOM + BE_SLACK);
 }
 
 unsigned be_physics_pair_apart(const be_physics_group *g, int pair) {
