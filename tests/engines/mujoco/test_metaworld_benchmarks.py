@@ -61,6 +61,7 @@ def test_ml1_that_takes_goals_in_resets():
     assert follow_benchmark(ours, theirs, 60, 0) == 24
 
 
+@beside
 @pytest.mark.parametrize("name", ["MT10", "MT25", "MT50", "ML10", "ML25", "ML45"])
 def test_tasks(name):
     """They are the package's, in its order."""
