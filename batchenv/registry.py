@@ -54,6 +54,10 @@ class Join(Protocol):
         """Lines about it, for `python -m batchenv info`."""
         ...
 
+    def seeded(self, keywords: dict[str, Any], seed: int | None) -> dict[str, Any]:
+        """The keywords, and those that `make` means by its `seed`."""
+        ...
+
     def first_seeds(self, seed: int, num_envs: int) -> list[int]:
         """The seeds of the first reset, where `make` has got this one."""
         ...

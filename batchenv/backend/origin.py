@@ -33,6 +33,10 @@ class Origin(Protocol):
     def check_mode(self, render_mode: Any, num_envs: int) -> None:
         """Raises ValueError or gymnasium.error.DependencyNotInstalled if lanes cannot be drawn in this mode."""
 
+    def seeded(self, params: dict[str, Any], seed: int | None) -> dict[str, Any]:
+        """The user's keywords for the environment, and those that it has because of the env's `seed`."""
+        return params
+
     def first_seeds(self, seed: int | None, num_envs: int) -> Seeds:
         """The seeds of the first reset to which none is passed, where the env was made with this one."""
         return seed

@@ -169,7 +169,7 @@ class BatchEnv(Flights, Rollouts, Access):
         seed = None if seed is None else read_seed(seed)
         backend = origin.backend(
             num_envs,
-            params,
+            origin.seeded(params, seed),
             autoreset_mode=mode,
             threads=threads,
             limit=limit,

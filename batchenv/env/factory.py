@@ -50,8 +50,6 @@ def _meant(env_id: Any) -> tuple[Any, EnvSpec | None]:
 
 def _make_core(name: str, num_envs: int, kwargs: dict[str, Any]) -> BatchEnv:
     """Lanes of a C type, of which this is the plain id."""
-    if lookup(name)[1].join is not None and kwargs.get("seed") is not None:
-        kwargs.setdefault("goals_seed", kwargs["seed"])  # as in the package of these benchmarks
     env = BatchEnv(name, num_envs, **kwargs)
     # The same spec as make_vec would set, so that make_vec(env.spec) makes this env again.
     env.spec = spec(name)

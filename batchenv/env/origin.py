@@ -48,6 +48,10 @@ class CoreOrigin(Origin):
 class JoinedOrigin(CoreOrigin):
     """An id whose lanes have several tasks."""
 
+    def seeded(self, params: dict[str, Any], seed: int | None) -> dict[str, Any]:
+        assert self._entry.join is not None
+        return self._entry.join.seeded(params, seed)
+
     def first_seeds(self, seed: int | None, num_envs: int) -> Seeds:
         assert self._entry.join is not None
         return None if seed is None else list(self._entry.join.first_seeds(seed, num_envs))

@@ -91,6 +91,9 @@ class Benchmark:
         own = ", ".join((*(["env_name"] if self.tasks is None else []), *_KEYWORDS))
         yield f"keywords: {own}, and those of a task, as `info Meta-World/reach-v3` shows them"
 
+    def seeded(self, keywords: dict[str, Any], seed: int | None) -> dict[str, Any]:
+        return keywords if seed is None else {"goals_seed": seed, **keywords}
+
     def first_seeds(self, seed: int, num_envs: int) -> list[int]:
         """As in the package, where a task has one lane. Several lanes of a task, which may have the same goals, have
         seeds of their own."""

@@ -4,6 +4,7 @@ for longer.)"""
 import importlib.util
 import pickle
 
+import gymnasium
 import numpy as np
 import pytest
 from gymnasium.vector import AutoresetMode
@@ -90,6 +91,16 @@ def test_goals_of_a_users_own():
     for wrong in (goals[0], goals[:, :5], goals * np.nan, [["a"] * 6], np.empty((0, 6))):
         with pytest.raises(ValueError, match="must be finite numbers, an array of shape"):
             batchenv.make("Meta-World/reach-v3", 3, goals=wrong)
+
+
+def test_gymnasium_makes_the_same():
+    env = gymnasium.make_vec("batchenv/Meta-World-MT10", num_envs=10, seed=4)
+    again, ours = gymnasium.make_vec(env.spec), mt10(seed=4)
+    starts = [one.reset()[0] for one in (env, again, ours)]
+    assert_same(starts[0], starts[1])
+    assert_same(starts[0], starts[2])
+    assert ours.config["goals_seed"] == 4
+    assert (mt10(seed=4, goals_seed=5).reset()[0] != starts[0]).any()
 
 
 def test_several_lanes_of_a_task():
