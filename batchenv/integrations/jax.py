@@ -73,7 +73,8 @@ class FunctionalEnv:
         env = make_env(env_id, num_envs, **options)
         backend = wrapping.backend_of(env)
         if not isinstance(backend, CoreBackend) or backend.has_envs:
-            raise TypeError(f"{env_id} is stepped in Python here, so its state is no array: use env.xla() instead")
+            why = "is stepped in Python here" if backend.kind != "C" else "has lanes of several tasks"
+            raise TypeError(f"{env_id} {why}, so its state is no array: use env.xla() instead")
         if env.normalizer is not None or env.reward_normalizer is not None:
             raise TypeError("running means belong to all lanes, not to a state: normalize in JAX, or use env.xla()")
         if env.is_async:

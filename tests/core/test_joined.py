@@ -364,6 +364,25 @@ def test_normalizers_are_shared():
     assert_same(env.rollout(9, policy="random", seed=0).rewards.dtype.type(0), np.float32(0))
 
 
+def test_recordings(tmp_path):
+    path = tmp_path / "run.rec"
+    env = batchenv.make(CARTS, **KEYWORDS)
+    with batchenv.record(env, path):
+        env.reset(seed=1)
+        saved = env.snapshot()
+        for _ in range(20):
+            env.step(env.action_space.sample())
+        env.restore(saved, lanes=[1, 5], rows=[0, 6])
+        env.set_params(gravity=4.0, lanes=[2])
+        env.rollout(15, policy="random", seed=0)
+        env.send([0, 1], [6, 2])
+        env.send([1] * 5, [0, 1, 3, 4, 5])
+        env.recv()
+    recording = batchenv.replay(path, make_env=lambda: batchenv.make(CARTS, **KEYWORDS))
+    recording.verify()
+    assert recording.lengths.tolist() == [36] * 7
+
+
 def test_pictures():
     env = begun(batchenv.make({"MiniGrid-Empty-5x5-v0": 1, "MiniGrid-DoorKey-5x5-v0": 2}, observation="image",
                               render_mode="rgb_array"))  # fmt: skip
