@@ -61,14 +61,6 @@ FAMILIES = (
         "and shimmy.DmControlCompatibilityV0 around one of dm_control.locomotion.examples is what batchenv.make_python "
         "takes",
     ),
-    OtherFamily(
-        "Meta-World",
-        "mujoco.metaworld",
-        "Meta-World/(MT|ML|custom-)[a-zA-Z0-9-]+",
-        "metaworld",
-        "and after `import metaworld` batchenv.make('Meta-World/MT1', num_envs, env_name='reach-v3') and the like "
-        "step them",
-    ),
     OtherFamily("mjlab", "mujoco.mjlab", "Mjlab-(?!Velocity-Flat-Unitree-(Go1|G1)).*", "mjlab", _OWN_API),
     OtherFamily(
         "MyoSuite",

@@ -70,7 +70,6 @@ ELSEWHERE = [  # an id that EnvPool or the package has, the package, and the id 
     ("MarlGrid-3AgentEmpty9x9-v0", "marlgrid", ""),
     ("DmcRodentRunGaps-v1", "shimmy", ""),
     ("dm_control/locomotion/soccer_ant", "shimmy", ""),
-    ("Meta-World/MT10", "metaworld", "Meta-World/MT1"),
     ("Mjlab-Velocity-Rough-Unitree-G1", "mjlab", ""),
     ("MyoSuite/myoElbowPose1D6MRandom-v0", "myosuite", "myosuite:myoElbowPose1D6MRandom-v0"),
     ("PandaPickCube-v1", "playground", ""),
