@@ -102,14 +102,6 @@ def skilled(env_id, noise=0.1):
 BENCHMARKS = ("MT10", "MT25", "MT50", "ML10", "ML25", "ML45")
 
 
-def missing(name, split="train"):
-    """The tasks of one of the package's benchmarks that are not in C."""
-    tables = package()._env_dict
-    table = getattr(tables, f"{name}_V3")
-    tasks = table[split] if name.startswith("ML") else table
-    return [task for task in tasks if f"Meta-World/{task}" not in IDS]
-
-
 def benchmark_pair(name, split, seed, lanes=10, mode=gymnasium.vector.AutoresetMode.SAME_STEP, **keywords):
     """A benchmark's lanes, ours and the package's. name: also a task's, for ML1. split: "train" or "test"; None for
     those whose goals are observed."""

@@ -3,8 +3,8 @@ episodes, infos and random streams.
 
     python tools/verify/compare_metaworld.py [--seeds 10] [--steps 500] [--only window]
 
-The same for the benchmarks whose tasks are all in C, each with all its tasks (MT10), or two lanes of each (ML10): with
-each seed, observations have the task appended or not, and with ML lanes now and then take another goal.
+The same for the benchmarks, each with all its tasks (MT10), or two lanes of each (ML10): with each seed, observations
+have the task appended or not, and with ML lanes now and then take another goal.
 
 It needs `pip install metaworld`, which brings MuJoCo 3.3.0; BATCHENV_ISA chooses the instruction set. A lane is a
 seed. Each id is played five times, in one autoreset mode after the other: with random actions, held for 5 steps, in
@@ -24,7 +24,6 @@ from helpers.metaworld import (
     IDS,
     benchmark_pair,
     follow_benchmark,
-    missing,
     of,
     skilled,
     towards_objects,
@@ -59,14 +58,13 @@ def differs(env_id, play, mode, options):
 
 
 def benchmarks():
-    """(name, split, lanes) of those whose tasks are all there; of ML1, some tasks'."""
+    """(name, split, lanes) of each; of ML1, some tasks'."""
     found = [(name, "train", 10) for name in ("reach-v3", "door-open-v3", "peg-insert-side-v3")]
     found += [(name, "test", 5) for name in ("push-v3", "window-close-v3")]
     for name in BENCHMARKS:
         for split in ("train", "test") if name.startswith("ML") else (None,):
-            if not missing(name, split or "train"):
-                tasks = 5 if split == "test" else int(name[2:])
-                found.append((name, split, tasks * (2 if split else 1)))
+            tasks = 5 if split == "test" else int(name[2:])
+            found.append((name, split, tasks * (2 if split else 1)))
     return found
 
 

@@ -10,7 +10,6 @@ import pytest
 from gymnasium.vector import AutoresetMode
 
 import batchenv
-from batchenv.envs.mujoco import metaworld_benchmarks
 from batchenv.registry import TABLE
 from helpers.begun import begun
 from helpers.metaworld import benchmark_pair, follow_benchmark, package
@@ -219,9 +218,3 @@ def test_lanes_that_fail():
 def test_bad_keywords(env_id, keywords, error, match):
     with pytest.raises(error, match=match):
         batchenv.make(f"Meta-World/{env_id}", **{"num_envs": 10, **keywords})
-
-
-def test_tasks_that_are_not_there(monkeypatch):
-    monkeypatch.setattr(metaworld_benchmarks, "TABLE", {"Meta-World/reach-v3": TABLE["Meta-World/reach-v3"]})
-    with pytest.raises(NotImplementedError, match=r"MT10 has tasks that are not in C yet: push, pick-place, door-open"):
-        mt10()
