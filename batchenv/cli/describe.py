@@ -131,11 +131,8 @@ def _many(family: str, ids: list[str]) -> Iterator[str]:
     namespace, slash, _ = ids[0].rpartition("/")
     starts = (f"{family}-", f"{family}-".lower(), namespace + slash)
     start = next(start for start in starts if any(name.startswith(start) for name in ids))
-    if not start:
-        yield from _wrapped(ids)
-        return
     end = "-v" + ids[0].rpartition("-v")[2]
-    short = [name for name in ids if name.startswith(start) and name.endswith(end)]
+    short = [name for name in ids if start and name.startswith(start) and name.endswith(end)]
     if short:
         yield f"  {start}NAME{end}, where NAME is one of:"
         yield from _wrapped(name.removeprefix(start).removesuffix(end) for name in short)
