@@ -83,7 +83,7 @@ class Robotics:
 class MetaWorld:
     """Meta-World, with hidden goals, as EnvPool has it."""
 
-    package, hold = "metaworld", 5
+    package, hold, copies = "metaworld", 5, 1
     names = [env_id.removeprefix("Meta-World/").removesuffix("-v3") for env_id in batchenv.list_envs("metaworld")]
 
     @staticmethod
