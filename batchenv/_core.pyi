@@ -178,6 +178,7 @@ class Joined:
 def caused(error: LaneError, causes: dict[int, BaseException]) -> LaneError: ...
 def differing_ports(one: Batch, other: Batch) -> str | None: ...
 
+@final
 class Batch:
     type_name: str
     agenda: Agenda | None
