@@ -3,6 +3,8 @@
 import numpy as np
 import pytest
 
+from helpers.parity import assert_same
+
 mujoco = pytest.importorskip("mujoco", reason="pip install 'batchenv[mujoco]'")
 pytest.importorskip("imageio", reason="Gymnasium's MuJoCo environments import imageio")
 
@@ -39,3 +41,40 @@ def same_as_single_lanes(env, lanes, info, told):
         assert infos[info].tolist() == [told(lane.data) for lane in lanes]
         if terminations.any():
             break
+
+
+def assert_models_same(ours, theirs):
+    """Two models have the same bytes, but for stages that batchenv leaves out where they have nothing to do."""
+    ours.opt.disableflags = theirs.opt.disableflags
+    saved = [np.zeros(mujoco.mj_sizeModel(model), np.uint8) for model in (ours, theirs)]
+    for model, buffer in zip((ours, theirs), saved, strict=True):
+        mujoco.mj_saveModel(model, None, buffer)
+    np.testing.assert_array_equal(*saved)
+
+
+def last_rows(observations):
+    """Those of the last lane."""
+    if isinstance(observations, dict):
+        return {key: last_rows(value) for key, value in observations.items()}
+    return observations[-1:]
+
+
+def assert_alone_as_among_others(one, many, policy, steps, names=()):
+    """A lane alone does what the last of many does, which has the same seed. policy: gives actions, from the env of
+    many lanes and the number of a step. names: of arrays of mjData that are the same in the end, as they are shown."""
+    (first, _), (all_of_them, _) = one.reset(seed=many.num_envs - 1), many.reset(seed=0)
+    assert_same(first, last_rows(all_of_them))
+    for step in range(steps):
+        actions = policy(many, step)
+        mine, theirs = one.step(actions[-1:]), many.step(actions)
+        assert_same(mine[0], last_rows(theirs[0]), step)
+        assert mine[1].tobytes() == theirs[1][-1:].tobytes(), step
+    for name in names:
+        ours, theirs = (env.get_attr("data")[-1] for env in (one, many))
+        assert str(getattr(ours, name)) == str(getattr(theirs, name)), name
+
+
+def assert_pictures_same(ours, theirs):
+    """All lanes are drawn as in the reference."""
+    for mine, other in zip(ours.render(), theirs.render(), strict=True):
+        np.testing.assert_array_equal(mine, other)

@@ -10,7 +10,7 @@ import numpy as np
 
 import batchenv
 from helpers.mujoco import mujoco
-from helpers.parity import Case, assert_same
+from helpers.parity import MODES, Case, assert_same
 
 IDS = batchenv.list_envs("robotics")
 MAZES = [env_id for env_id in IDS if "Maze_" in env_id]
@@ -130,6 +130,27 @@ def with_rotations_kept(env_id, **keywords):
 
     inner._sample_goal = sample_goal
     return env
+
+
+def held_at_random(env, step):
+    """Random actions, each held for five steps."""
+    return np.random.default_rng(step // 5).uniform(-1, 1, env.action_space.shape).astype(env.action_space.dtype)
+
+
+def assert_survives_absurd_forces(case):
+    """A force that no simulation stands: MuJoCo resets the lane, which goes on as in the reference."""
+    ours, theirs = case.pair(3, MODES[2])
+    ours.reset(seed=0), theirs.reset(seed=0)
+    forces = ours.state["xfrc_applied"].copy()
+    forces[1, -1] = theirs.envs[1].unwrapped.data.xfrc_applied[-1] = 1e300
+    ours.set_state({"xfrc_applied": forces})
+    told = False
+    for _ in range(3):
+        actions = ours.action_space.high * np.float32(0.5)
+        mine, reference = ours.step(actions), theirs.step(actions)
+        told |= bool(mine[4].get("unstable", np.zeros(3))[1])
+        assert_same(mine[:4], reference[:4])
+    assert told
 
 
 # ---- Adroit

@@ -11,9 +11,17 @@ import pytest
 import batchenv
 from batchenv import _core
 from helpers.begun import begun
-from helpers.mujoco import mujoco
+from helpers.mujoco import assert_alone_as_among_others, assert_models_same, assert_pictures_same
 from helpers.parity import MODES, assert_same, assert_streams_same, follow, play
-from helpers.robotics import ADROIT, adroit, adroit_starts, make_robotics, specs
+from helpers.robotics import (
+    ADROIT,
+    adroit,
+    adroit_starts,
+    assert_survives_absurd_forces,
+    held_at_random,
+    make_robotics,
+    specs,
+)
 
 pytest.importorskip("gymnasium_robotics", reason="pip install 'batchenv[robotics]'")
 pytestmark = pytest.mark.filterwarnings("ignore:.*out of date:DeprecationWarning")
@@ -83,11 +91,7 @@ def test_models(env_id):
     env, theirs = begun(batchenv.make(env_id, 1), seed=4), make_robotics(env_id)
     theirs.reset(seed=4)
     model, theirs = env.get_attr("model")[0], theirs.unwrapped.model
-    model.opt.disableflags = theirs.opt.disableflags
-    buffers = [np.zeros(mujoco.mj_sizeModel(one), np.uint8) for one in (model, theirs)]
-    for one, buffer in zip((model, theirs), buffers, strict=True):
-        mujoco.mj_saveModel(one, None, buffer)
-    assert buffers[0].tobytes() == buffers[1].tobytes()
+    assert_models_same(model, theirs)
 
 
 def test_ids_are_those_of_the_package():
@@ -147,18 +151,7 @@ def test_snapshots_and_pickles(env_id):
 def test_numbers_of_lanes_and_threads_do_not_matter(env_id, threads):
     """Nor does it whether lanes are stepped together, or alone, although their models differ."""
     one, many = batchenv.make(env_id, 1), batchenv.make(env_id, 21, num_threads=threads)
-    (first, _), (all_of_them, _) = one.reset(seed=20), many.reset(seed=0)
-    assert_same(first, all_of_them[20:])
-    rng = np.random.default_rng(1)
-    for step in range(60):
-        if step % 5 == 0:
-            actions = rng.uniform(-1, 1, many.action_space.shape).astype(np.float32)
-        mine, theirs = one.step(actions[20:]), many.step(actions)
-        assert_same(mine[0], theirs[0][20:])
-        assert mine[1].tobytes() == theirs[1][20:].tobytes()
-    for name in ("qacc", "efc_force", "contact", "sensordata"):
-        ours, theirs = (env.get_attr("data")[-1] for env in (one, many))
-        assert str(getattr(ours, name)) == str(getattr(theirs, name)), name
+    assert_alone_as_among_others(one, many, held_at_random, 60, ("qacc", "efc_force", "contact", "sensordata"))
 
 
 def test_lanes_are_stepped_together():
@@ -169,19 +162,7 @@ def test_lanes_are_stepped_together():
 
 @pytest.mark.parametrize("env_id", [HAMMER, RELOCATE])
 def test_numbers_that_are_absurd(env_id):
-    """A force that no simulation stands: MuJoCo resets the lane, which goes on as in the reference."""
-    ours, theirs = adroit(env_id).pair(3, MODES[2])
-    ours.reset(seed=0), theirs.reset(seed=0)
-    forces = ours.state["xfrc_applied"].copy()
-    forces[1, -1] = theirs.envs[1].unwrapped.data.xfrc_applied[-1] = 1e300
-    ours.set_state({"xfrc_applied": forces})
-    told = False
-    for _ in range(3):
-        actions = ours.action_space.high * np.float32(0.5)
-        mine, reference = ours.step(actions), theirs.step(actions)
-        told |= bool(mine[4].get("unstable", np.zeros(3))[1])
-        assert_same(mine[:4], reference[:4])
-    assert told
+    assert_survives_absurd_forces(adroit(env_id))
 
 
 def test_places_may_be_set():
@@ -283,6 +264,5 @@ def test_pictures(env_id):
             ours.step(ours.action_space.high), theirs.step(ours.action_space.high)
         else:
             ours.reset(seed=0), theirs.reset(seed=0)
-        for a, b in zip(ours.render(), theirs.render(), strict=True):
-            np.testing.assert_array_equal(a, b)
+        assert_pictures_same(ours, theirs)
     ours.close(), theirs.close()

@@ -10,9 +10,9 @@ import pytest
 import batchenv
 from batchenv.envs.mujoco.goals import asset
 from helpers.begun import begun
-from helpers.mujoco import mujoco
+from helpers.mujoco import assert_alone_as_among_others, assert_models_same, assert_pictures_same, mujoco
 from helpers.parity import MODES, assert_same, assert_streams_same, follow, play
-from helpers.robotics import FETCH, make_robotics, of, specs, towards_objects
+from helpers.robotics import FETCH, assert_survives_absurd_forces, make_robotics, of, specs, towards_objects
 
 pytest.importorskip("gymnasium_robotics", reason="pip install 'batchenv[robotics]'")
 pytestmark = pytest.mark.filterwarnings("ignore:.*out of date:DeprecationWarning")
@@ -51,13 +51,9 @@ def test_models(env_id):
     """Models have the bytes of the reference's, whose welds are changed after it is compiled."""
     model = batchenv.make(env_id, 1).get_attr("model")[0]
     theirs = make_robotics(env_id).unwrapped.model
-    model.opt.disableflags = theirs.opt.disableflags
     model.vis.global_.offwidth, model.vis.global_.offheight = 480, 480  # as the reference's pictures
     model.site_pos[:] = theirs.site_pos  # of the goal
-    buffers = [np.zeros(mujoco.mj_sizeModel(one), np.uint8) for one in (model, theirs)]
-    for one, buffer in zip((model, theirs), buffers, strict=True):
-        mujoco.mj_saveModel(one, None, buffer)
-    assert buffers[0].tobytes() == buffers[1].tobytes()
+    assert_models_same(model, theirs)
 
 
 def test_ids_are_those_of_the_package():
@@ -164,37 +160,12 @@ def test_goals_may_be_set():
 def test_numbers_of_lanes_and_threads_do_not_matter(env_id, threads):
     """Nor does it whether lanes are stepped together, or alone."""
     one, many = batchenv.make(env_id, 1), batchenv.make(env_id, 21, num_threads=threads)
-    (first, _), (all_of_them, _) = one.reset(seed=20), many.reset(seed=0)
-    assert_same(first, {key: values[20:] for key, values in all_of_them.items()})
-    for step in range(60):
-        actions = towards_objects(many, step)
-        mine, theirs = one.step(actions[20:]), many.step(actions)
-        assert_same(mine[0], {key: values[20:] for key, values in theirs[0].items()})
-        assert mine[1].tobytes() == theirs[1][20:].tobytes()
-    for name in ("qacc", "efc_force", "contact"):
-        ours, theirs = (env.get_attr("data")[-1] for env in (one, many))
-        assert str(getattr(ours, name)) == str(getattr(theirs, name)), name
+    assert_alone_as_among_others(one, many, towards_objects, 60, ("qacc", "efc_force", "contact"))
 
 
 @pytest.mark.parametrize("env_id", [PUSH, PICK])
 def test_numbers_that_are_absurd(env_id):
-    """A force that no simulation stands: MuJoCo resets the lane, mocap bodies and all, which goes on as in the
-    reference."""
-    case = of(env_id)
-    ours, theirs = case.pair(3, MODES[2])
-    ours.reset(seed=0), theirs.reset(seed=0)
-    env = theirs.envs[1].unwrapped
-    forces = ours.state["xfrc_applied"].copy()
-    forces[1, -1] = env.data.xfrc_applied[-1] = 1e300
-    ours.set_state({"xfrc_applied": forces})
-    told = False
-    for _ in range(3):
-        actions = ours.action_space.high * np.float32(0.5)
-        mine, reference = ours.step(actions), theirs.step(actions)
-        told |= bool(mine[4].pop("unstable", np.zeros(3))[1])
-        mine[4].pop("_unstable", None)
-        assert_same(mine[:4], reference[:4])
-    assert told
+    assert_survives_absurd_forces(of(env_id))
 
 
 @pytest.mark.parametrize("position", [np.nan, np.inf, -np.inf])
@@ -261,6 +232,5 @@ def test_pictures(env_id):
         for step in range(steps):
             actions = towards_objects(ours, step)
             ours.step(actions), theirs.step(actions)
-        for a, b in zip(ours.render(), theirs.render(), strict=True):
-            np.testing.assert_array_equal(a, b)
+        assert_pictures_same(ours, theirs)
         ours.close(), theirs.close()

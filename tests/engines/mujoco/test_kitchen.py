@@ -11,9 +11,9 @@ import batchenv
 from batchenv.envs.mujoco.robotics import asset
 from helpers.begun import begun
 from helpers.kitchen import NAMES, kitchen, make_kitchen, push_things
-from helpers.mujoco import mujoco
+from helpers.mujoco import assert_alone_as_among_others, assert_models_same, assert_pictures_same
 from helpers.parity import MODES, assert_same, assert_streams_same, follow, play
-from helpers.robotics import specs
+from helpers.robotics import held_at_random, specs
 
 pytest.importorskip("gymnasium_robotics", reason="pip install 'batchenv[robotics]'")
 pytestmark = pytest.mark.filterwarnings("ignore:.*out of date:DeprecationWarning")
@@ -82,11 +82,7 @@ def test_starts():
 def test_models():
     """Models have the bytes of the reference's."""
     model, theirs = batchenv.make(KITCHEN, 1).get_attr("model")[0], make_kitchen(KITCHEN).unwrapped.model
-    model.opt.disableflags = theirs.opt.disableflags
-    buffers = [np.zeros(mujoco.mj_sizeModel(one), np.uint8) for one in (model, theirs)]
-    for one, buffer in zip((model, theirs), buffers, strict=True):
-        mujoco.mj_saveModel(one, None, buffer)
-    assert buffers[0].tobytes() == buffers[1].tobytes()
+    assert_models_same(model, theirs)
 
 
 def test_id_is_that_of_the_package():
@@ -137,16 +133,7 @@ def test_snapshots_and_pickles():
 def test_numbers_of_lanes_and_threads_do_not_matter(threads):
     """Nor does it whether lanes are stepped together, or alone."""
     one, many = batchenv.make(KITCHEN, 1), batchenv.make(KITCHEN, 21, num_threads=threads)
-    one.reset(seed=20), many.reset(seed=0)
-    rng = np.random.default_rng(1)
-    for step in range(40):
-        if step % 5 == 0:
-            actions = rng.uniform(-1, 1, many.action_space.shape)
-        mine, theirs = one.step(actions[20:]), many.step(actions)
-        assert mine[0]["observation"].tobytes() == theirs[0]["observation"][20:].tobytes()
-    for name in ("qacc", "efc_force", "contact"):
-        ours, theirs = (env.get_attr("data")[-1] for env in (one, many))
-        assert str(getattr(ours, name)) == str(getattr(theirs, name)), name
+    assert_alone_as_among_others(one, many, held_at_random, 40, ("qacc", "efc_force", "contact"))
 
 
 # ---- bad input
@@ -217,6 +204,5 @@ def test_pictures():
             ours.step(ours.action_space.high), theirs.step(ours.action_space.high)
         else:
             ours.reset(seed=0), theirs.reset(seed=0)
-        for a, b in zip(ours.render(), theirs.render(), strict=True):
-            np.testing.assert_array_equal(a, b)
+        assert_pictures_same(ours, theirs)
     ours.close(), theirs.close()

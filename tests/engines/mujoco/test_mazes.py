@@ -13,7 +13,7 @@ import batchenv
 from batchenv.envs.mujoco import mazes
 from batchenv.envs.mujoco.tasks import assets
 from helpers.begun import begun
-from helpers.mujoco import mujoco
+from helpers.mujoco import assert_alone_as_among_others, assert_models_same, assert_pictures_same
 from helpers.parity import MODES, assert_same, assert_streams_same, follow, play
 from helpers.robotics import MAZES, make_robotics, of, specs, towards_goals
 
@@ -39,12 +39,8 @@ def test_models(env_id):
     """Models have the bytes of the reference's."""
     model = batchenv.make(env_id, 1).get_attr("model")[0]
     theirs = make_robotics(env_id).unwrapped.model
-    model.opt.disableflags = theirs.opt.disableflags  # lanes have no islands
     model.site_pos[:] = theirs.site_pos  # of the goal
-    buffers = [np.zeros(mujoco.mj_sizeModel(one), np.uint8) for one in (model, theirs)]
-    for one, buffer in zip((model, theirs), buffers, strict=True):
-        mujoco.mj_saveModel(one, None, buffer)
-    assert buffers[0].tobytes() == buffers[1].tobytes()
+    assert_models_same(model, theirs)
 
 
 def test_ids_are_those_of_the_package():
@@ -265,14 +261,8 @@ def test_lanes_may_differ():
 @pytest.mark.parametrize("threads", [1, 3])
 def test_numbers_of_lanes_and_threads_do_not_matter(threads):
     one, many = batchenv.make(ANT, 1), batchenv.make(ANT, 21, num_threads=threads)
-    (first, _), (all_of_them, _) = one.reset(seed=20), many.reset(seed=0)
-    assert_same(first, {key: values[20:] for key, values in all_of_them.items()})
-    rng = np.random.default_rng(0)
-    for _ in range(40):
-        actions = rng.uniform(-1, 1, many.action_space.shape).astype(np.float32)
-        mine, theirs = one.step(actions[20:]), many.step(actions)
-        assert_same(mine[0], {key: values[20:] for key, values in theirs[0].items()})
-        assert mine[1].tobytes() == theirs[1][20:].tobytes()
+    many.action_space.seed(0)
+    assert_alone_as_among_others(one, many, lambda env, step: env.action_space.sample(), 40)
     assert re.search("together with others|arithmetic .* is not known", many.call("physics")[0])
 
 
@@ -409,8 +399,7 @@ def test_pictures(env_id):
     ours.reset(seed=1), theirs.reset(seed=1)
     goals = set()
     for step in range(40):
-        for a, b in zip(ours.render(), theirs.render(), strict=True):
-            np.testing.assert_array_equal(a, b)
+        assert_pictures_same(ours, theirs)
         actions = towards_goals(ours, step) if "Point" in env_id else ours.action_space.sample()
         ours.step(actions), theirs.step(actions)
         goals.update(map(tuple, ours.state["goal"].tolist()))

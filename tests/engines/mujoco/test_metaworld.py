@@ -11,7 +11,7 @@ import pytest
 import batchenv
 from helpers.begun import begun
 from helpers.metaworld import IDS, of, skilled, towards_objects
-from helpers.mujoco import mujoco
+from helpers.mujoco import assert_alone_as_among_others, assert_models_same, mujoco
 from helpers.parity import MODES, assert_same, assert_streams_same, follow, play
 
 pytestmark = [
@@ -128,11 +128,7 @@ def test_models(env_id):
     ours, theirs = of(env_id).pair(1)
     ours.reset(seed=3), theirs.reset(seed=3)
     model, other = ours.get_attr("model")[0], theirs.envs[0].unwrapped.model
-    model.opt.disableflags = other.opt.disableflags
-    buffers = [np.zeros(mujoco.mj_sizeModel(one), np.uint8) for one in (model, other)]
-    for one, buffer in zip((model, other), buffers, strict=True):
-        mujoco.mj_saveModel(one, None, buffer)
-    assert buffers[0].tobytes() == buffers[1].tobytes()
+    assert_models_same(model, other)
 
 
 @pytest.mark.parametrize("env_id", IDS)
@@ -155,13 +151,7 @@ def test_snapshots_and_pickles(env_id):
 @pytest.mark.parametrize("threads", [1, 3])
 def test_numbers_of_lanes_and_threads_do_not_matter(env_id, threads):
     one, many = batchenv.make(env_id, 1), batchenv.make(env_id, 21, num_threads=threads)
-    (first, _), (all_of_them, _) = one.reset(seed=20), many.reset(seed=0)
-    assert_same(first, all_of_them[20:])
-    for step in range(60):
-        actions = towards_objects(many, step)
-        mine, theirs = one.step(actions[20:]), many.step(actions)
-        assert_same(mine[0], theirs[0][20:])
-        assert mine[1].tobytes() == theirs[1][20:].tobytes()
+    assert_alone_as_among_others(one, many, towards_objects, 60)
 
 
 def test_goals():
