@@ -66,20 +66,20 @@ def _make_core(name: str, num_envs: int, kwargs: dict[str, Any]) -> BatchEnv:
 
 def _make_listed(ids: Any, num_envs: int, kwargs: dict[str, Any]) -> BatchEnv:
     """Lanes of several ids of C types: a list, whose ids have equal shares of the lanes, or {id: how many}."""
+    if len(ids) < 2:
+        raise ValueError(f"{ids!r} must be one id, or two or more in a list")
     if isinstance(ids, Mapping):
         counts = [integer(f"the number of lanes of {env_id}", count, 1, MAX_ENVS) for env_id, count in ids.items()]
         if num_envs not in (1, sum(counts)):
             raise ValueError(f"num_envs={num_envs} is not the sum of the lanes of {dict(ids)}: leave it out")
     else:
         lanes = integer("num_envs", num_envs, 1, MAX_ENVS)
-        if not ids or lanes % len(ids):
+        if lanes % len(ids):
             raise ValueError(
                 f"num_envs={lanes} must be a multiple of {len(ids)}, the number of ids, all of which have as many "
                 "lanes; {id: number} says others"
             )
         counts = [lanes // len(ids)] * len(ids)
-    if len(counts) < 2:
-        raise ValueError(f"{ids!r} must be one id, or two or more in a list")
     return BatchEnv(ListedOrigin(list(ids), counts), sum(counts), **kwargs)
 
 
