@@ -253,13 +253,30 @@ def test_interrupted_rollouts():
 
 @pytest.mark.parametrize("threads", [1, 2, 3])
 def test_threads_do_not_matter(threads):
-    ids, limit = {"CartPole-v1": 200, "CartPole-v0": 333}, {"max_episode_steps": 40}
+    ids, limit = {"CartPole-v1": 201, "CartPole-v0": 333}, {"max_episode_steps": 40}  # not in whole blocks of lanes
     one = begun(batchenv.make(ids, num_threads=1, **limit))
     many = begun(batchenv.make(ids, num_threads=threads, **limit))
     many._open().joined.force_parallel(threads > 1)
     for _ in range(100):
         actions = one.action_space.sample()
         assert_same(tuple(one.step(actions)[:4]), tuple(many.step(actions)[:4]))
+
+
+def test_many_lanes_of_kernels():
+    """A thread takes so many lanes in several pieces, which begin anywhere in a part."""
+    ids, limit = {"CartPole-v1": 20_011, "CartPole-v0": 17_000}, {"max_episode_steps": 40}
+    env = begun(batchenv.make(ids, num_threads=1, **limit))
+    parts = [batchenv.make(name, lanes, **limit) for name, lanes in ids.items()]
+    first = 0
+    for part in parts:
+        part.reset(seed=first)
+        first += part.num_envs
+    for _ in range(5):
+        actions = env.action_space.sample()
+        apart = [part.step(own) for part, own in zip(parts, np.split(actions, [20_011]), strict=True)]
+        assert_same(
+            tuple(env.step(actions)[:4]), tuple(map(np.concatenate, zip(*[one[:4] for one in apart], strict=True)))
+        )
 
 
 def test_snapshots():

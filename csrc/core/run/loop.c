@@ -309,28 +309,40 @@ static int64_t do_part(be_call *c, const be_member *own, int part, int64_t begin
     return reset(own, c->mask ? c->mask + first : NULL, begin - first, end - first, &rows, error);
 }
 
+/* Where the work of a piece begins that begins at this position, and that of the piece before it ends: kernels take
+ * whole blocks of their batch's lanes, and how positions are cut into pieces does not know about the parts. */
+static int64_t at_block(const be_member *own, int64_t position) {
+    if (own->batch->type->flags & BE_LANE_BY_LANE) return position;
+    const int64_t lane = (position - own->first + BE_LANE_BLOCK - 1) / BE_LANE_BLOCK * BE_LANE_BLOCK;
+    return own->first + least(lane, own->batch->num_lanes);
+}
+
 /* The same of several parts. */
 static int64_t do_parts(be_call *c, int part, int64_t begin, int64_t end, be_error *error) {
     const be_member *own = c->parts;
     int64_t finished = 0;
     while (begin < end) {
-        int64_t stop = begin + 1;
+        int64_t stop = begin + 1, from = begin, to;
         if (c->verb == BE_STEP_LISTED) {
             own = c->parts + c->part_of[begin];
             while (stop < end && c->part_of[stop] == c->part_of[begin]) stop++;
+            to = stop;
         } else {
             while (own->first + own->batch->num_lanes <= begin) own++;
             stop = least(end, own->first + own->batch->num_lanes);
+            from = at_block(own, begin);
+            to = at_block(own, stop);
         }
+        begin = stop;
+        if (from == to) continue;
         const double started = be_now_ns();
-        const int64_t count = do_part(c, own, part, begin, stop, error);
+        const int64_t count = do_part(c, own, part, from, to, error);
         if (count < 0) {
             if (error->lane >= 0) error->lane += own->first;
             return -1;
         }
-        note_lane(c, own->batch, be_now_ns() - started, stop - begin);
+        note_lane(c, own->batch, be_now_ns() - started, to - from);
         finished += count;
-        begin = stop;
     }
     return finished;
 }
