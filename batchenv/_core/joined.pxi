@@ -425,7 +425,7 @@ cdef class Joined:
             owner[k] = self._part_of(place[k])
             place[k] -= self.parts[owner[k]].first
         for part, batch in enumerate(self.batches):
-            self.parts[part].scattered = batch._room_for_scattered()
+            self.parts[part].scattered = batch._room_for_scattered(self.runner.plans[<int>BE_STEP_LISTED].threads)
         be_call_init(&call, BE_STEP_LISTED, self.parts[0].batch, self.isa, &arrays)
         call.lanes = &place[0]
         call.part_of = <const int32_t *>&owner[0]

@@ -145,7 +145,7 @@ cdef class SteppedLanes(Lanes):
         be_call_init(&call, BE_STEP_LISTED, self.batch, self.isa_table, &arrays)
         call.lanes = numbers
         call.num_listed = count
-        call.scattered = self._room_for_scattered()
+        call.scattered = self._room_for_scattered(self.runner.plans[<int>BE_STEP_LISTED].threads)
         if resets is not None:
             call.resets = &resets[0]
         self._run(&call)
@@ -165,10 +165,10 @@ cdef class SteppedLanes(Lanes):
         self.failed = lanes[failed.view(np.bool_)] if _any(failed) else None
         return output.results(info)
 
-    cdef be_scattered *_room_for_scattered(self) except? NULL:
-        """The memory for steps of scattered lanes, or NULL for types whose lanes are stepped one by one."""
+    cdef be_scattered *_room_for_scattered(self, int threads) except? NULL:
+        """The memory for steps of scattered lanes on so many threads, or NULL for types whose lanes are stepped one by
+        one."""
         cdef be_error error
-        cdef int threads = self.runner.plans[<int>BE_STEP_LISTED].threads
         if self.lane_by_lane or (self.scattered != NULL and be_scattered_num_parts(self.scattered) >= threads):
             return self.scattered
         be_scattered_destroy(self.scattered)

@@ -158,6 +158,18 @@ def test_some_lanes(mode):
                     assert_same(part[own], other)
 
 
+def test_some_lanes_on_several_threads():
+    """A part with few lanes, which by itself would be stepped on one thread."""
+    ids, limit = {"CartPole-v1": 5, "CartPole-v0": 300}, {"max_episode_steps": 20}
+    one, many = (begun(batchenv.make(ids, num_threads=threads, **limit)) for threads in (1, 3))
+    many._open().joined.force_parallel(True)
+    rng = np.random.default_rng(0)
+    for _ in range(100):
+        lanes = rng.permutation(one.num_envs)
+        actions = rng.integers(0, 2, len(lanes))
+        assert_same(tuple(one.step(actions, lanes)[:4]), tuple(many.step(actions, lanes)[:4]))
+
+
 @pytest.mark.parametrize("mode", MODES[:2])
 @pytest.mark.parametrize("batch_size", [None, 3])
 def test_lanes_in_flight(batch_size, mode):

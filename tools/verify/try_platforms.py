@@ -26,7 +26,7 @@ TARGETS = (
     "x86_64-macos",
     "x86_64-windows-gnu",
 )
-TESTS = ("test_exact_math", "test_core", "test_async", "test_gate", "test_stream", "test_pool_loop")
+TESTS = ("test_exact_math", "test_core", "test_async", "test_joined", "test_gate", "test_stream", "test_pool_loop")
 RUNNERS = {  # the command before a program, and what has to be there
     "x86_64-linux-gnu": ([], []),
     "aarch64-linux-gnu": (["qemu-aarch64-static", "-L", "/usr/aarch64-linux-gnu"], ["/usr/aarch64-linux-gnu"]),
