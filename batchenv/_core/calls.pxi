@@ -85,22 +85,23 @@ cdef class Calls:
 
 @cython.final
 cdef class Hold:
-    """A call that lasts as long as a `with` block: see Batch.hold."""
+    """A call that lasts as long as a `with` block: see Lanes.hold."""
 
-    cdef Batch batch
-    cdef bint settle, held
+    cdef object owner  # whose calls these are, which so lives as long
+    cdef Calls calls
+    cdef Queue queue  # to be settled; or None
+    cdef bint held
 
-    def __cinit__(self, Batch batch, bint settle):
-        self.batch = batch
-        self.settle = settle
+    def __cinit__(self, owner, Calls calls, Queue queue=None):
+        self.owner, self.calls, self.queue = owner, calls, queue
 
     def __enter__(self):
-        self.batch.calls.begin()
-        if self.settle and self.batch.queue.handle != NULL:
+        self.calls.begin()
+        if self.queue is not None and self.queue.handle != NULL:
             try:
-                self.batch.queue.settle()
+                self.queue.settle()
             except BaseException:
-                self.batch.calls.end()
+                self.calls.end()
                 raise
         self.held = True
 
@@ -113,4 +114,4 @@ cdef class Hold:
     cdef void _leave(self) noexcept:
         if self.held:
             self.held = False
-            self.batch.calls.end()
+            self.calls.end()

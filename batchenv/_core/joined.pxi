@@ -122,12 +122,9 @@ cdef class Joined:
     def needs_reset(self):
         return not self.calls.has_reset
 
-    def begin(self):
-        """Begins a call, which `end` ends. Raises as entering `Lanes.hold` does."""
-        self.calls.begin()
-
-    def end(self):
-        self.calls.end()
+    def hold(self):
+        """As `Lanes.hold`. What is sent is stepped at once, so there is nothing to settle."""
+        return Hold(self, self.calls)
 
     def close(self):
         """As `Lanes.close`, of the batches, too."""
@@ -434,7 +431,12 @@ cdef class Joined:
         for k in range(count):
             arrays.failed[k] = self.may_fail and be_batch_take_failure(self.parts[owner[k]].batch, place[k])
         output.counted = False
-        return self._told(output, &arrays)
+        try:
+            return self._told(output, &arrays)
+        except MemoryError:
+            if doing == "sending":  # to send once more would be another step
+                self.tear("there was no memory for the results of what was sent")
+            raise
 
     cdef object _told(self, Output output, be_rows *arrays):
         """As `SteppedLanes._told`."""

@@ -215,7 +215,7 @@ cdef class Lanes:
             RuntimeError: another call holds it.
             gymnasium.error.ClosedEnvironmentError: it is closed.
         """
-        return Hold(self, settle)
+        return Hold(self, self.calls, self.queue if settle else None)
 
     @property
     def closed(self):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import os
 import threading
@@ -37,7 +38,7 @@ class Arrivals:
         self.lanes: list[int] = []
         self._batch, self._wanted = batch, 0
         self._enough, self._lock = threading.Event(), threading.Lock()
-        self._pipe: tuple[int, int] | None = None
+        self._pipes: list[tuple[int, int]] = []  # one, or none
         self._readable = False
 
     def add(self, order: Order, answers: list[Any]) -> None:
@@ -92,7 +93,7 @@ class Arrivals:
         """New arrivals with the descriptor of these. What is added here from now on is not seen there."""
         others = Arrivals(self._batch)
         with self._lock:
-            others._pipe, self._pipe = self._pipe, None
+            others._pipes, self._pipes = self._pipes, []
             others._readable = self._readable
         with others._lock:
             others._show()
@@ -101,25 +102,25 @@ class Arrivals:
     def fileno(self) -> int:
         """A descriptor that is readable as long as there are at least `batch` lanes."""
         with self._lock:
-            if self._pipe is None:
-                self._pipe = os.pipe()
+            if not self._pipes:
+                self._pipes.append(os.pipe())
                 self._show()
-            return self._pipe[0]
+            return self._pipes[0][0]
 
     def _show(self) -> None:
         """Makes the descriptor readable, or not."""
-        if self._pipe is None:
+        if not self._pipes:
             return
+        reader, writer = self._pipes[0]
         ready = len(self.lanes) >= self._batch
         if ready and not self._readable:
-            os.write(self._pipe[1], b"1")
+            os.write(writer, b"1")
         elif self._readable and not ready:
-            os.read(self._pipe[0], 1)
+            os.read(reader, 1)
         self._readable = ready
 
     def close(self) -> None:
-        """Closes the descriptor."""
-        with self._lock:
-            pipe, self._pipe = self._pipe, None
-        for descriptor in pipe or ():
-            os.close(descriptor)
+        """Closes the descriptor. Takes no lock: a signal handler may close while this thread has it."""
+        with contextlib.suppress(IndexError):
+            for descriptor in self._pipes.pop():
+                os.close(descriptor)

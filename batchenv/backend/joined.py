@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from contextlib import AbstractContextManager
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,6 +23,7 @@ from batchenv.backend.translator import Translator
 from batchenv.spaces.widest import widest
 
 _LAST = ("normalize_observation", "clip_observation", "normalize_reward", "reward_dtype")  # done for all lanes at once
+_NO_LANES = np.array([], np.int64)
 
 
 class Part(NamedTuple):
@@ -139,8 +139,8 @@ class JoinedBackend(JoinedStates):
     def needs_reset(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride] likewise
         return self.joined.needs_reset
 
-    def hold(self, settle: bool = True) -> AbstractContextManager[Any]:
-        return _Held(self.joined)
+    def hold(self, settle: bool = True) -> Any:
+        return self.joined.hold()
 
     def close(self) -> None:
         self.joined.close()
@@ -205,9 +205,10 @@ class JoinedBackend(JoinedStates):
     def send(self, actions: Any, env_id: Any) -> NDArray[np.int64]:
         if self.needs_reset:
             self.joined.require_reset("send()")
-        result = self.joined.step_some(actions, env_id, None, "sending", "nothing was sent")
-        self._land(result[4]["env_id"].copy(), result)
-        return self._landed[-1].lanes
+        lanes = self.joined.read_lanes(env_id, "nothing was sent")
+        result = self.joined.step_some(actions, lanes, None, "sending", "nothing was sent")
+        self._land(lanes, result)
+        return lanes
 
     def send_reset(self, seeds: Any, options: Options) -> None:
         try:
@@ -224,7 +225,7 @@ class JoinedBackend(JoinedStates):
     def _land(self, lanes: NDArray[np.int64], result: Step) -> None:
         failed, self.joined.failed = self.joined.failed, None
         texts, causes = ([], {}) if failed is None else self.joined.causes(failed)
-        self._landed.append(Landed(lanes, result, np.array([], np.int64) if failed is None else failed, texts, causes))
+        self._landed.append(Landed(lanes, result, _NO_LANES if failed is None else failed, texts, causes))
         self.joined.away = self.joined.away + lanes.tolist()
         self._arrivals.extend(lanes.tolist())
 
@@ -245,9 +246,9 @@ class JoinedBackend(JoinedStates):
             taken.append(one)
             rows -= len(one.lanes)
         batch = together(taken, self._rows == self.num_envs)
+        self.joined.note_received(batch.lanes)  # while there may be no memory for it, nothing has been taken
         self._landed, self.joined.away = left, self.joined.away[self._rows :]
         self._arrivals.take(self._rows)
-        self.joined.note_received(batch.lanes)
         if len(batch.failed):
             raise _core.caused(_core.lanes_failed(batch.failed, batch.texts, batch.result), batch.causes)
         return batch.result
@@ -294,19 +295,3 @@ class _JoinedDrawer(Drawer):
     def close(self) -> None:
         for _, _, drawer in self._parts:
             drawer.close()
-
-
-class _Held:
-    """Holds the lanes: see `Backend.hold`. What is sent is stepped at once, so there is nothing to settle."""
-
-    def __init__(self, joined: _core.Joined):
-        self._joined, self._held = joined, False
-
-    def __enter__(self) -> None:
-        self._joined.begin()
-        self._held = True
-
-    def __exit__(self, *problem: object) -> None:
-        if self._held:
-            self._held = False
-            self._joined.end()

@@ -23,8 +23,10 @@ MUJOCO = {"frame_skip": 50}  # a step takes about a millisecond
 
 
 def make(name: str, lanes: int, **options: Any):
-    """An env of two threads; `name` is an id, "players" (a game for two) or "normalized ID"."""
+    """An env of two threads; `name` is an id, "players" (a game for two), "normalized ID", or "joined ID": the
+    lanes are parts of one batch, as several tasks are."""
     options = {"num_threads": 2, **options}
+    joined, name = name.startswith("joined "), name.removeprefix("joined ")
     if name == "players":
         name, options = "Pong-v5", {"players": 2, **options}
     if name.startswith("normalized "):
@@ -35,7 +37,15 @@ def make(name: str, lanes: int, **options: Any):
         options = {"cost_us": 1e3, "wait": True, **options}
     if name.startswith("procgen-"):
         warnings.filterwarnings("ignore", message=".*Procgen's library loads its images")  # printed, it would be wrong
+    if joined:
+        parts = next(count for count in range(2, lanes + 1) if lanes % count == 0)
+        return batchenv.make([name] * parts, lanes, **options)
     return batchenv.make(name, lanes, **options)
+
+
+def core_of(env: Any):
+    """The C core's object that holds the env's lanes."""
+    return env._backend.joined if hasattr(env._backend, "joined") else env._backend.core
 
 
 def slow(seconds: float, lanes: int = 4, threads: int = 2, **options: Any):

@@ -114,6 +114,7 @@ attack(name="fork_with_cartpole")(lambda: every_state("CartPole-v1", 300))
 attack(name="fork_with_many_cartpoles")(lambda: every_state("CartPole-v1", 20_000))
 attack(name="fork_with_slow_lanes")(lambda: every_state("Synthetic-v0", 6, cost_us=2e4))
 attack(name="fork_with_hopper", needs=("mujoco",))(lambda: every_state("Hopper-v5", 4))
+attack(name="fork_with_joined_hopper", needs=("mujoco",))(lambda: every_state("joined Hopper-v5", 4))
 attack(name="fork_with_pong", needs=("ale",), limit=90)(lambda: every_state("Pong-v5", 2))
 attack(name="fork_with_procgen", needs=("procgen",), limit=90)(lambda: every_state("procgen-bigfish-v0", 2))
 

@@ -13,7 +13,7 @@ from harness import attack, note, rounds
 
 import batchenv
 from helpers.begun import begun
-from helpers.hostile import Background, future, inside, make, same, signalled, slow, zeros
+from helpers.hostile import Background, core_of, future, inside, make, same, signalled, slow, zeros
 
 # ---- lanes in flight ---------------------------------------------------------------------------------------------
 
@@ -109,7 +109,7 @@ def shuffled(names):
 def cycle(held):
     """The env is in a cycle, which the collector finds."""
     env = held.pop()
-    env.myself = {"env": env, "batch": env._backend.core}
+    env.myself = {"env": env, "batch": core_of(env)}
     del env
     gc.collect()
 
@@ -167,6 +167,8 @@ attack(name="let_go_of_slow_lanes")(lambda: every_way("Synthetic-v0", 8, cost_us
 attack(name="let_go_of_hopper", needs=("mujoco",))(lambda: every_way("Hopper-v5", 8))
 attack(name="let_go_of_one_thread_of_hopper", needs=("mujoco",))(lambda: every_way("Hopper-v5", 8, num_threads=1))
 attack(name="let_go_of_normalized_hopper", needs=("mujoco",))(lambda: every_way("normalized Hopper-v5", 8))
+attack(name="let_go_of_joined_hopper", needs=("mujoco",))(lambda: every_way("joined Hopper-v5", 8))
+attack(name="let_go_of_joined_cartpole")(lambda: every_way("joined CartPole-v1", 200))
 attack(name="let_go_of_hopper_with_models_of_its_own", needs=("mujoco",))(
     lambda: every_way("Hopper-v5", 8, gravity=np.linspace([0, 0, -9], [0, 0, -1], 8))
 )
@@ -218,12 +220,13 @@ def at_exit(name, lanes, **options):
 attack(name="exit_with_cartpole")(lambda: at_exit("CartPole-v1", 2000))
 attack(name="exit_with_slow_lanes")(lambda: at_exit("Synthetic-v0", 8, cost_us=5e4))
 attack(name="exit_with_hopper", needs=("mujoco",))(lambda: at_exit("Hopper-v5", 8, frame_skip=2000))
+attack(name="exit_with_joined_hopper", needs=("mujoco",))(lambda: at_exit("joined Hopper-v5", 8, frame_skip=2000))
 
 
 @attack(needs=("mujoco",))
 def exit_with_hopper_that_modules_hold():
     at_exit("Hopper-v5", 8, frame_skip=2000)
-    left_over[-1].batch = left_over[-1]._backend.core
+    left_over[-1].batch = core_of(left_over[-1])
     sys.modules["numpy.hold"] = left_over[0]
     np.hold = left_over[1]  # modules are emptied in an order that nobody knows
 

@@ -332,6 +332,9 @@ attack(name="any_array_of_normalized_cartpole_fails")(
     lambda: any_array("normalized CartPole-v1", autoreset_mode="SameStep", max_episode_steps=3)
 )
 attack(name="any_array_of_slow_lanes_fails")(lambda: any_array("Synthetic-v0", cost_us=0.0))
+attack(name="any_array_of_joined_cartpole_fails")(
+    lambda: any_array("joined CartPole-v1", autoreset_mode="SameStep", max_episode_steps=3, frame_stack=2)
+)
 attack(name="any_array_of_hopper_fails", needs=("mujoco",))(lambda: any_array("Hopper-v5", 4, frame_skip=1))
 
 

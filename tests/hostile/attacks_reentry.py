@@ -293,6 +293,8 @@ attack(name="storm_on_slow_lanes")(lambda: storm(slow(0.001, lanes=16), 2))
 attack(name="storm_on_cartpole")(lambda: storm(make("CartPole-v1", 5000), 2))
 attack(name="storm_on_normalized_cartpole")(lambda: storm(make("normalized CartPole-v1", 500), 2))
 attack(name="storm_on_hopper", needs=("mujoco",))(lambda: storm(make("Hopper-v5", 8), 2))
+attack(name="storm_on_joined_hopper", needs=("mujoco",))(lambda: storm(make("joined Hopper-v5", 8), 2))
+attack(name="storm_on_joined_cartpole")(lambda: storm(make("joined CartPole-v1", 500), 2))
 attack(name="storm_on_pong", needs=("ale",))(lambda: storm(make("Pong-v5", 2), 1))
 attack(name="storm_on_procgen", needs=("procgen",))(lambda: storm(make("procgen-coinrun-v0", 4), 2))
 attack(name="storm_on_a_game_for_two", needs=("ale",))(lambda: storm(make("players", 2), 1))
@@ -337,6 +339,7 @@ FAMILIES = (
     ("normalized CartPole-v1", {"autoreset_mode": "SameStep", "max_episode_steps": 1}),
     ("FrozenLake-v1", {"render_mode": "ansi"}),
 )
+JOINED = (("joined CartPole-v1", {"autoreset_mode": "SameStep", "max_episode_steps": 1}),)
 
 
 def between_lines(happening, allowed, after, families=FAMILIES, stride=1):
@@ -365,7 +368,7 @@ def between_lines(happening, allowed, after, families=FAMILIES, stride=1):
                 if not seen:
                     break
                 with complaints.about(f"afterwards, {place} {seen}"):
-                    after(env, options)
+                    after(env, name, options)
                 number += stride
     complaints.tell()
 
@@ -376,7 +379,7 @@ def quietly_close(env):
         env.close()
 
 
-def closed_or_fine(env, options):
+def closed_or_fine(env, name, options):
     """Either it is closed, and says so, or it works."""
     if env.closed:
         try:
@@ -390,6 +393,9 @@ def closed_or_fine(env, options):
 
 
 attack(name="close_between_any_two_lines")(lambda: between_lines(quietly_close, REFUSALS, closed_or_fine))
+attack(name="close_between_any_two_lines_of_joined_cartpole")(
+    lambda: between_lines(quietly_close, REFUSALS, closed_or_fine, JOINED, 2)
+)
 attack(name="close_between_any_two_lines_of_hopper", needs=("mujoco",))(
     lambda: between_lines(quietly_close, REFUSALS, closed_or_fine, [("Hopper-v5", {"frame_skip": 1})], 4)
 )
@@ -407,19 +413,22 @@ def interrupt(env):
     raise Interrupt
 
 
-def works_again(env, options):
+def works_again(env, name, options):
     """After an interruption: it is closed, or once reset it does what it always did."""
     if env.closed:
         return
     rows = env.reset(seed=8)[0]
     if env.normalizer is None:  # its moments have counted what was interrupted
-        twin = make(env._id, 3, num_threads=1, **options)
+        twin = make(name, 3, num_threads=1, **options)
         same(rows, twin.reset(seed=8)[0])
         same(env.step(zeros(env))[:4], twin.step(zeros(env))[:4])
     env.close()
 
 
 attack(name="interrupted_between_any_two_lines")(lambda: between_lines(interrupt, (Interrupt, *REFUSALS), works_again))
+attack(name="interrupted_between_any_two_lines_of_joined_cartpole")(
+    lambda: between_lines(interrupt, (Interrupt, *REFUSALS), works_again, JOINED, 2)
+)
 attack(name="interrupted_between_any_two_lines_of_hopper", needs=("mujoco",))(
     lambda: between_lines(interrupt, (Interrupt, *REFUSALS), works_again, [("Hopper-v5", {"frame_skip": 1})], 4)
 )
@@ -470,6 +479,7 @@ def callbacks(name, uses=("step", "send", "rollout")):
 attack(name="actions_that_call_the_env")(lambda: callbacks("CartPole-v1"))
 attack(name="actions_that_call_a_normalized_env")(lambda: callbacks("normalized CartPole-v1"))
 attack(name="actions_that_call_hopper", needs=("mujoco",))(lambda: callbacks("Hopper-v5", ("rollout",)))
+attack(name="actions_that_call_joined_cartpole")(lambda: callbacks("joined CartPole-v1"))
 attack(name="actions_that_call_a_game_for_two", needs=("ale",))(lambda: callbacks("players", ("send",)))
 
 
