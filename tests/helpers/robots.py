@@ -3,6 +3,7 @@
 import importlib.util
 from pathlib import Path
 
+import gymnasium
 import numpy as np
 
 import batchenv
@@ -75,3 +76,54 @@ def played(env, steps, seed=0):
         env.step(actions)
         states.append(env.state)
     return {name: np.stack([state[name] for state in states]) for name in states[0]}
+
+
+def actions_of(rng, lanes=LANES, scale=1.0):
+    """Random actions of `Stand`."""
+    return rng.uniform(-scale, scale, (lanes, 12)).astype(np.float32)
+
+
+class Everything(batchenv.MuJoCoTask):
+    """What Stand does not use: terms, dicts, dtypes, integers, a push, things by name."""
+
+    frame_skip = 2
+    params = {"weight": 1.5, "count": 3, "flag": True}
+    action_space = gymnasium.spaces.Box(-2, 2, (3,), np.float64)
+
+    def prepare(self):
+        self.state = {"command": np.zeros(2, np.float32), "timer": np.int64(0), "phase": np.float64(0.5)}
+
+    def start(self, lanes):
+        lanes.command = lanes.normal(0, 1, 2)
+        lanes.timer = lanes.integers(2, 9)
+
+    def control(self, lanes, actions):
+        lanes.xfrc_applied[:, 1, 2] = lanes.weight * lanes.count
+        return np.repeat(actions, 4, axis=1)
+
+    def reward(self, lanes, actions):
+        return {"alive": np.ones(len(lanes)), "track": -np.abs(lanes.command).sum(1)}
+
+    def update(self, lanes, actions):
+        lanes.timer -= 1
+        lanes.phase[lanes.timer < 3] = 0.25
+
+    def observe(self, lanes):
+        return {
+            "policy": lanes.qpos.astype(np.float32),
+            "critic": {"timer": lanes.timer[:, None], "feet": lanes.geoms(".*_foot").xpos.astype(np.float32)},
+        }
+
+
+def same(ours, theirs):
+    """Whether two steps' results are the same to the last bit, infos included."""
+    for one, other in zip(ours[:4], theirs[:4], strict=True):
+        assert one.tobytes() == other.tobytes()
+    assert ours[4].keys() == theirs[4].keys()
+    for name in ours[4].keys() - {"episode", "final_obs", "final_info"}:
+        assert np.array_equal(ours[4][name], theirs[4][name]), name
+    for one, other in zip(ours[4].get("final_obs", ()), theirs[4].get("final_obs", ()), strict=True):
+        assert (one is None) == (other is None) and (one is None or one.tobytes() == other.tobytes())
+    if "episode" in ours[4]:
+        for key in "rl":
+            assert np.array_equal(ours[4]["episode"][key], theirs[4]["episode"][key])
