@@ -67,7 +67,8 @@ def lookup(env_id: str) -> tuple[str, Entry]:
         return name, TABLE[name]
     if is_file(env_id):
         return _libraries().find(env_id)
-    raise ValueError(messages.unknown_id(env_id, list_envs()))
+    several = [other for other, entry in TABLE.items() if entry.join is not None]  # which are not listed
+    raise ValueError(messages.unknown_id(env_id, [*list_envs(), *several]))
 
 
 def entry_point(kind: str, name: str) -> str:

@@ -48,8 +48,8 @@ def _family(env_id: str) -> str:
 
 
 def similar_ids(env_id: str, known: Iterable[str]) -> list[str]:
-    """The ids of `known` that `env_id` may be meant for: other versions of the same name, or names that are nearly the
-    same. If some of them have its namespace or its version, only those."""
+    """The ids of `known` that `env_id` may be meant for: other versions of the same name, names that are nearly the
+    same, or up to four that begin with it. If some of them have its namespace or its version, only those."""
     families: dict[str, list[str]] = {}
     for name in known:
         families.setdefault(_family(name), []).append(name)
@@ -57,6 +57,10 @@ def similar_ids(env_id: str, known: Iterable[str]) -> list[str]:
     near = [family] if family in families else difflib.get_close_matches(family, families, n=2, cutoff=_CLOSE)
     found = [name for family in near for name in families[family]]
     space, version = env_id.rpartition("/")[0], env_id.rpartition("-v")[2]
+    if not near:
+        longer = [name for other in families if other.startswith(f"{family}-") for name in families[other]]
+        found = [name for name in longer if name.rpartition("/")[0] == space]
+        return found if len(found) <= 4 else []
     found = [name for name in found if name.rpartition("/")[0] == space] or found
     return [name for name in found if name.rpartition("-v")[2] == version] or found
 

@@ -34,6 +34,8 @@ def refusal(*arguments, **keywords):
         ("ALE/Pong-v4", ["ALE/Pong-v5"]),
         ("PongNoFrameskip-v0", ["PongNoFrameskip-v4"]),
         ("Breakout", ["Breakout-v5"]),
+        ("Meta-World/mt10", ["Meta-World/MT10"]),
+        ("Meta-World/ML10", ["Meta-World/ML10-train", "Meta-World/ML10-test"]),
     ],
 )
 def test_near_misses(wrong, right, monkeypatch):
