@@ -36,6 +36,8 @@ Options: TypeAlias = dict[str, Any] | None  # of a reset
 Arguments: TypeAlias = Sequence[tuple[Any, ...]]  # of calls: a tuple for each
 Out: TypeAlias = Sequence[Any] | None  # four arrays to write into, each of which may be None
 EnvIds: TypeAlias = Sequence[int] | NDArray[np.integer[Any]]  # the numbers of lanes, in this order
+# What environments with goals answer for any goals: functions of achieved goals, desired goals, and infos.
+GOAL_FUNCTIONS = ("compute_reward", "compute_terminated", "compute_truncated")
 Lanes: TypeAlias = int | np.integer[Any] | slice | EnvIds | Flags  # for `lanes.lane_indices`
 
 

@@ -14,7 +14,7 @@ from batchenv.arguments.messages import unknown_keyword
 from batchenv.arguments.seeds import entropy
 from batchenv.backend.env_calls import call_env, set_attribute
 from batchenv.backend.lanes import lane_indices, pairs
-from batchenv.backend.protocol import Backend, Lanes, Observations, ResetNeeded
+from batchenv.backend.protocol import GOAL_FUNCTIONS, Backend, Lanes, Observations, ResetNeeded
 from batchenv.backend.snapshot import Snapshot, with_places, without_places
 from batchenv.env.planning import Plans
 
@@ -23,11 +23,14 @@ class Access(Plans):
     """`BatchEnv.get_params`, `state`, `snapshot`, `get_attr` and their sisters.
 
     Attributes:
-        compute_reward: of environments with goals only: a function of achieved goals, desired goals and infos, which
-            returns the rewards of these goals.
+        compute_reward, compute_terminated, compute_truncated: of environments with goals only: functions of achieved
+            goals, desired goals and infos, which return the rewards of these goals, and whether they end lane 0's
+            episode (`call` asks for those of other lanes).
     """
 
     compute_reward: Callable[[Any, Any, Any], NDArray[np.float64]]
+    compute_terminated: Callable[[Any, Any, Any], NDArray[np.bool_]]
+    compute_truncated: Callable[[Any, Any, Any], NDArray[np.bool_]]
 
     def get_params(self) -> dict[str, Any]:
         """All parameters: {name: one value, or an array (num_envs,) where lanes differ, of float64, int64, bool or
@@ -218,7 +221,7 @@ class Access(Plans):
     if not TYPE_CHECKING:  # to a type checker, every name would be an attribute
 
         def __getattr__(self, name: str) -> Any:
-            backend = vars(self).get("_backend") if name == "compute_reward" else None
+            backend = vars(self).get("_backend") if name in GOAL_FUNCTIONS else None
             if backend is not None:
                 with backend.hold():
                     if name in backend.attributes():

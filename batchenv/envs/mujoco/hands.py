@@ -123,10 +123,10 @@ class HandManipulate(Hand):
     def _numbers(self, data):
         return rotations.parallel().ravel()
 
-    def check_goals(self, achieved, desired):
-        super().check_goals(achieved, desired)
+    def check_goals(self, name, achieved, desired):
+        super().check_goals(name, achieved, desired)
         if achieved.shape[-1:] != (7,):
-            raise ValueError(f"compute_reward() got goals of shape {achieved.shape}: they must be (..., 7)")
+            raise ValueError(f"{name}() got goals of shape {achieved.shape}: they must be (..., 7)")
 
     def rewards(self, params, achieved, desired):
         distances = angles = np.zeros(achieved.shape[:-1])

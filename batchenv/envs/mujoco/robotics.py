@@ -27,6 +27,8 @@ __all__ = [
     "HandManipulatePen", "HandManipulatePenTouch", "HandReach",
 ]  # fmt: skip
 
+_AT_GOAL = 0.45  # m, by how much a robot in a maze may be away from its goal
+
 
 class Maze(GoalTask):
     """Robots that are to get to a place in a maze."""
@@ -77,7 +79,11 @@ class Maze(GoalTask):
         return mazes.build(xml, self._rows, self.cell, self.height)
 
     def rewards_at(self, reward_type, distances):
-        return np.exp(-distances) if reward_type == "dense" else (distances <= 0.45).astype(np.float64)
+        return np.exp(-distances) if reward_type == "dense" else (distances <= _AT_GOAL).astype(np.float64)
+
+    def ends_at(self, params, distances, lane):
+        going_on = np.broadcast_to(params["continuing_task"], len(self.lanes))[lane]
+        return (distances <= _AT_GOAL) & (not going_on)
 
     def attribute(self, name, batch):
         if name == "maze_map":

@@ -7,6 +7,7 @@ import numpy as np
 from gymnasium import spaces
 
 from batchenv.arguments.seeds import read_seed
+from batchenv.backend.protocol import GOAL_FUNCTIONS
 from batchenv.env.batch_env import BatchEnv
 from batchenv.spaces import nested
 from batchenv.text import Texts
@@ -30,7 +31,7 @@ class SingleEnv(gymnasium.Env):
     if not TYPE_CHECKING:  # to a type checker, every name would be an attribute
 
         def __getattr__(self, name: str) -> Any:
-            if name == "compute_reward" and "_batch" in vars(self):
+            if name in GOAL_FUNCTIONS and "_batch" in vars(self):
                 return getattr(self._batch, name)
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 

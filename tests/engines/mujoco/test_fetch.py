@@ -104,6 +104,9 @@ def test_compute_reward(env_id):
     one = env.compute_reward(achieved[0], desired[0], {})
     assert one == rewards[0] and type(one) is rewards.dtype.type
     assert env.compute_reward(achieved.reshape(20, 50, 3), desired.reshape(20, 50, 3), {}).shape == (20, 50)
+    for name in ("compute_terminated", "compute_truncated"):
+        assert getattr(env, name)(achieved, desired, {}).tolist() == [False] * 1000
+        assert getattr(env, name)(achieved[0], achieved[0], {}) == getattr(theirs, name)(achieved[0], achieved[0], {})
 
 
 def test_rewards_of_steps_are_those_of_compute_reward():

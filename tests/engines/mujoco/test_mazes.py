@@ -177,6 +177,24 @@ def test_compute_reward(env_id):
     assert not hasattr(batchenv.make("CartPole-v1", 1), "compute_reward")
 
 
+@pytest.mark.parametrize("continuing", [True, False])
+def test_ends_of_other_goals(continuing):
+    env = batchenv.make(POINT, 2, continuing_task=[continuing, not continuing])
+    theirs = make_robotics(POINT, continuing_task=continuing).unwrapped
+    achieved, desired = np.random.default_rng(0).uniform(-0.6, 0.6, (2, 100, 2))
+    for name in ("compute_terminated", "compute_truncated"):
+        expected = [getattr(theirs, name)(*goals, {}) for goals in zip(achieved, desired, strict=True)]
+        found = getattr(env, name)(achieved, desired, {})
+        assert found.dtype == bool and found.tolist() == expected
+        assert type(getattr(env, name)(achieved[0], desired[0], {})) is np.bool_
+        other = env.call(name, achieved, desired, {})[1]
+        assert other.any() == (continuing and name == "compute_terminated")
+    with pytest.raises(ValueError, match=r"compute_terminated\(\) got goals of shapes"):
+        env.compute_terminated(achieved, desired[:5], {})
+    single = gymnasium.make(f"batchenv/{POINT}", continuing_task=continuing).unwrapped
+    assert single.compute_terminated(achieved[0], achieved[0], {}) == (not continuing)
+
+
 def test_rewards_of_steps_are_those_of_compute_reward():
     env = begun(batchenv.make("PointMaze_Open_Diverse_GRDense-v3", 8, reset_target=True), seed=0)
     for step in range(50):
