@@ -19,7 +19,7 @@ from helpers.project import ROOT
             "FetchReach-v4: not done after 4,000 steps",
         ),
         ("sbx gymnasium_robotics", "sbx_her.py", (), "FetchPush-v4: not done after 8,000 steps"),
-        ("stable_baselines3 metaworld", "sb3_mt10.py", (), "5,000 steps"),
+        ("sbx metaworld", "sbx_mt10.py", (), "5,000 steps"),
         ("mctx", "jax_search.py", (), "states searched per second"),
         ("optax", "jax_ppo.py", (), "CartPole-v1: mean returns by tenths"),
         ("torchrl", "torchrl_ppo.py", ("--steps", 4096, "--lanes", 8), "best mean return of a batch"),
