@@ -373,7 +373,7 @@ def test_rates_by_lane():
         ({"reward_schedule": (1, 0, 0), "reward_hole": 2}, "give one of them"),
         ({"slippery": True}, "'slippery'.*did you mean is_slippery"),
     ],
-    ids=str,
+    ids=lambda value: str(value)[:60],
 )
 def test_bad_lakes(kwargs, text):
     with pytest.raises((TypeError, ValueError), match=text):
