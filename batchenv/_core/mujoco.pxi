@@ -138,7 +138,7 @@ cdef extern from "engines/mujoco/mujoco.h" nogil:
         const be_mujoco_read *reads
         double **arrays
         int64_t arrays_per_lane
-        int64_t num_joints, num_mocap, fused_matvec
+        int64_t num_joints, num_mocap, fused_matvec, fused_vecmat
         double init_time
         const double *init_numbers
         const int32_t *joint_type
@@ -444,6 +444,7 @@ cdef class MujocoSource(Engine):
         source.contact_geoms = numbers["contact_geoms"]
         source.forward_warms = numbers["forward_warms"]
         source.fused_matmul, source.fused_matvec = numbers["fused_matmul"], numbers["fused_matvec"]
+        source.fused_vecmat = numbers["fused_vecmat"]
         source.fused_dot, source.fused_einsum = numbers["fused_dot"], numbers["fused_einsum"]
         return 0
 

@@ -41,7 +41,8 @@ typedef struct be_mujoco_read {
     /* For tasks whose episodes start where their Python has brought the model: at which time, and what else it has    \
      * found out there. Then init_qpos and init_qvel are of that place. */                                             \
     double init_time;                                                                                                  \
-    const double *init_numbers;
+    const double *init_numbers;                                                                                        \
+    int64_t fused_vecmat; /* as fused_matvec, of three numbers and a matrix */
 typedef struct be_mujoco_view {
     BE_MUJOCO_VIEW
 } be_mujoco_view;

@@ -339,12 +339,12 @@ class Lanes:
         self.kept: OrderedDict[Any, Own] = OrderedDict()  # {what makes it: the last models}, for those that come again
         self.inputs = inputs.views(mujoco, model, self.records)
         begin, end = inputs.span(mujoco, model)
-        dot, einsum, matmul, matvec = fused()
+        dot, einsum, matmul, matvec, vecmat = fused()
         numbers = {"fingerprint": number, "state_signature": self.signature, "state_size": self.state_size}
         numbers |= {"input_at": begin, "num_input": end - begin}
         numbers |= {"row_size": self._row_size, "num_trees": trees}
         numbers |= {"fused_dot": dot, "fused_einsum": einsum, "fused_matmul": matmul}
-        numbers |= {"fused_matvec": matvec}
+        numbers |= {"fused_matvec": matvec, "fused_vecmat": vecmat}
         numbers |= {"forces": int(any(name in FORCES for name in fields))}
         numbers |= {"fresh": int(fresh), "contacts_at": contacts_at() if fresh or presses else -1}
         contacts = contact_at() if presses else (-1, 0, 0)
@@ -528,9 +528,9 @@ def forward_warms() -> bool:
 
 
 @functools.cache
-def fused() -> tuple[int, int, int, int]:
-    """Whether NumPy's dot of two or three numbers, its einsum, its dot of two matrices of three rows, and that of such
-    a matrix and a vector use fused multiply-adds: 1 or 0 each.
+def fused() -> tuple[int, int, int, int, int]:
+    """Whether NumPy's dot of two or three numbers, its einsum, its dot of two matrices of three rows, that of such a
+    matrix and a vector, and that of a vector and a matrix use fused multiply-adds: 1 or 0 each.
 
     Fused multiply-adds round differently, and Gymnasium computes rewards and infos with these functions.
     """
@@ -564,4 +564,9 @@ def fused() -> tuple[int, int, int, int]:
         for m, v in zip(rng.uniform(-1, 1, (64, 3, 5)), rng.uniform(-1, 1, (64, 5)), strict=True)
         for p in [m[0] * v]
     )
-    return int(dot), int(einsum), int(matmul), int(matvec)
+    vecmat = all(
+        v.dot(m)[j] == total(list(zip(v.tolist(), m[:, j].tolist(), strict=True)))
+        for v, m in zip(vectors, rng.uniform(-1, 1, (64, 3, 3)), strict=True)
+        for j in range(3)
+    )
+    return int(dot), int(einsum), int(matmul), int(matvec), int(vecmat)

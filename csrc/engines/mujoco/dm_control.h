@@ -131,10 +131,17 @@ static inline double dm_distance(const be_batch *batch, const double *from, cons
     return be_norm(way, count, be_mujoco_of(batch)->fused_dot);
 }
 
-/* The first `count` coordinates of a vector of the world in a frame, whose matrix is that of a body or geom. */
-static inline void dm_in_frame(const double *vector, const double *frame, int count, double *result) {
-    for (int k = 0; k < count; k++) /* 0, as BLAS's sums are at first: never -0 */
-        result[k] = 0.0 + vector[0] * frame[k] + vector[1] * frame[3 + k] + vector[2] * frame[6 + k];
+/* The first `count` coordinates of a vector of the world in a frame, whose matrix is that of a body or geom. fused: the
+ * view's fused_vecmat, or fused_matmul where DM Control takes several vectors at once. */
+static inline void dm_in_frame(const double *vector, const double *frame, int count, int64_t fused, double *result) {
+    for (int k = 0; k < count; k++) {
+        double sum = 0; /* as BLAS's sums are at first: never -0 */
+        for (int i = 0; i < 3; i++) {
+            const double x = vector[i], y = frame[3 * i + k];
+            sum = fused ? be_math.fma(x, y, sum) : sum + x * y;
+        }
+        result[k] = sum;
+    }
 }
 
 /* Appends the angles of all hinges, in the model's order, and then their speeds. */

@@ -16,6 +16,8 @@ from batchenv import _core
 from batchenv.envs.mujoco import dm_models
 from batchenv.envs.mujoco.dm_control import suite
 from helpers import dm_control
+from helpers.processes import python, succeeded
+from helpers.project import ROOT
 
 pytest.importorskip("dm_control")
 
@@ -35,6 +37,22 @@ def test_equals_dm_control(name):
 def test_equals_dm_control_with_each_instruction_set(name, isa, monkeypatch):
     monkeypatch.setenv("BATCHENV_ISA", isa)
     assert list(dm_control.differences(*name, seed=11, lanes=9, steps=120, limit=50, hold=4)) == []
+
+
+@pytest.mark.parametrize("kernels", ["Haswell", "SkylakeX"])
+def test_equals_dm_control_with_other_kernels_of_openblas(kernels):
+    """With which NumPy multiplies a vector by a matrix, with or without fused multiply-adds."""
+    if not any(name.startswith("avx512") for name in _core.supported_isas()) and kernels == "SkylakeX":
+        pytest.skip("these kernels need AVX-512")
+    tasks = [("humanoid", "stand"), ("dog", "fetch"), ("quadruped", "fetch"), ("swimmer", "swimmer6"), ("fish", "swim")]
+    code = f"""
+import sys
+sys.path[:0] = [{str(ROOT / "tests")!r}]
+from helpers import dm_control
+for name in {tasks!r}:
+    assert not list(dm_control.differences(*name, seed=3, lanes=2, steps=40, limit=15)), name
+"""
+    succeeded(python("-c", code, OPENBLAS_CORETYPE=kernels))
 
 
 def test_equals_dm_control_one_lane_at_a_time(monkeypatch):

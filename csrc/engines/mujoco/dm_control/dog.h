@@ -71,7 +71,8 @@ static inline void start_standing(be_batch *b, int64_t lane) {
 
 /* The velocity of the dog's centre of mass as the torso sees it. */
 static inline void own_velocity(const be_batch *b, int64_t lane, double *velocity) {
-    dm_in_frame(be_mujoco_read_of(b, lane, VELOCITY), be_mujoco_read_of(b, lane, TORSO_FRAME), 3, velocity);
+    dm_in_frame(be_mujoco_read_of(b, lane, VELOCITY), be_mujoco_read_of(b, lane, TORSO_FRAME), 3,
+                be_mujoco_of(b)->fused_vecmat, velocity);
 }
 
 static inline double *write_common(const be_batch *b, int64_t lane, double *row) {

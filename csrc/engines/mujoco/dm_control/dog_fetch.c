@@ -89,9 +89,9 @@ static void write_observation(const be_batch *b, int64_t lane, double *row) {
         to_target[k] = target[k] - head[k];
     }
     row = write_common(b, lane, row);
-    dm_in_frame(to_ball, frame, 3, row);
-    dm_in_frame(velocity, frame, 3, row + 3);
-    dm_in_frame(to_target, frame, 3, row + 6);
+    dm_in_frame(to_ball, frame, 3, be_mujoco_of(b)->fused_vecmat, row);
+    dm_in_frame(velocity, frame, 3, be_mujoco_of(b)->fused_vecmat, row + 3);
+    dm_in_frame(to_target, frame, 3, be_mujoco_of(b)->fused_vecmat, row + 6);
 }
 
 static double reward(const be_batch *b, int64_t lane) {

@@ -70,7 +70,7 @@ static double upright(const be_batch *b, int64_t lane) { return be_mujoco_read_o
 static void look(const be_batch *b, int64_t lane, double seen[3]) {
     const double *place = MJ_FIELD(b, PLACE, double, lane), *mouth = be_mujoco_read_of(b, lane, MOUTH);
     const double away[] = {place[0] - mouth[0], place[1] - mouth[1], place[2] - mouth[2]};
-    dm_in_frame(away, be_mujoco_read_of(b, lane, MOUTH_FRAME), 3, seen);
+    dm_in_frame(away, be_mujoco_read_of(b, lane, MOUTH_FRAME), 3, be_mujoco_of(b)->fused_vecmat, seen);
 }
 
 /* What comes before the target, which only the fish that swims sees, and what comes after it. */

@@ -48,7 +48,8 @@ static void write_observation(const be_batch *b, int64_t lane, double *row) {
     *row++ = be_mujoco_read_of(b, lane, HEAD)[2];
     for (int limb = 0; limb < 4; limb++) { /* seen from the trunk */
         const double *end = be_mujoco_read_of(b, lane, LIMBS + limb);
-        dm_in_frame((const double[]){end[0] - place[0], end[1] - place[1], end[2] - place[2]}, frame, 3, row);
+        dm_in_frame((const double[]){end[0] - place[0], end[1] - place[1], end[2] - place[2]}, frame, 3,
+                    be_mujoco_of(b)->fused_vecmat, row);
         row += 3;
     }
     row = be_append(row, frame + 6, 3);

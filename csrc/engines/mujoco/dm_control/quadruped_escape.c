@@ -103,7 +103,8 @@ static int start(be_batch *b, int64_t lane, be_error *error) {
 static void write_observation(const be_batch *b, int64_t lane, double *row) {
     double origin[3];
     row = write_common(b, lane, row);
-    dm_in_frame(be_mujoco_read_of(b, lane, TORSO), be_mujoco_read_of(b, lane, TORSO_FRAME), 3, origin);
+    dm_in_frame(be_mujoco_read_of(b, lane, TORSO), be_mujoco_read_of(b, lane, TORSO_FRAME), 3,
+                be_mujoco_of(b)->fused_vecmat, origin);
     for (int k = 0; k < 3; k++) *row++ = -origin[k];
     for (int64_t k = 0; k < be_mujoco_count_of(b, RANGES); k++) {
         const double range = *be_mujoco_read_at(b, lane, RANGES, k);

@@ -66,15 +66,8 @@ static void write_observation(const be_batch *b, int64_t lane, double *row) {
         way[k] = target[k] - torso[k];
     }
     row = write_common(b, lane, row);
-    for (int i = 0; i < 3; i++, row += 3) {
-        dm_in_frame(state[i], frame, 3, row);
-        for (int k = 0; k < 3 && be_mujoco_of(b)->fused_matmul; k++) {
-            row[k] = be_math.fma(state[i][0], frame[k], 0); /* 0, as BLAS's sums are at first: never -0 */
-            row[k] = be_math.fma(state[i][1], frame[3 + k], row[k]);
-            row[k] = be_math.fma(state[i][2], frame[6 + k], row[k]);
-        }
-    }
-    dm_in_frame(way, frame, 3, row);
+    for (int i = 0; i < 3; i++, row += 3) dm_in_frame(state[i], frame, 3, be_mujoco_of(b)->fused_matmul, row);
+    dm_in_frame(way, frame, 3, be_mujoco_of(b)->fused_vecmat, row);
 }
 
 /* Distances are along the floor. */

@@ -48,7 +48,7 @@ static void look(const be_batch *b, int64_t lane, double seen[2]) {
     const double *place = MJ_FIELD(b, PLACE, double, lane), *nose = be_mujoco_read_of(b, lane, NOSE);
     const double height = be_mujoco_read_of(b, lane, TARGET)[2];
     const double away[] = {place[0] - nose[0], place[1] - nose[1], height - nose[2]};
-    dm_in_frame(away, be_mujoco_read_of(b, lane, HEAD), 2, seen);
+    dm_in_frame(away, be_mujoco_read_of(b, lane, HEAD), 2, be_mujoco_of(b)->fused_vecmat, seen);
 }
 
 static void write_observation(const be_batch *b, int64_t lane, double *row) {
