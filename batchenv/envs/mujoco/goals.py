@@ -75,4 +75,6 @@ class GoalTask(tasks.Task):
             compute.__name__ = name
             return compute
 
-        return [of_lane(lane) for lane in range(len(self.lanes))]
+        if name == "compute_terminated":
+            return [of_lane(lane) for lane in range(len(self.lanes))]
+        return [of_lane(0)] * len(self.lanes)  # hindsight asks for rewards often
